@@ -107,7 +107,9 @@ export const ANNOTATION_DRAIN = "clusterset-proxy.io/drain";
 export const ANNOTATION_COMPONENTS = "clusterset-proxy.io/components";
 /** On an imported slice: the window in which nodes adopt its conditions one by one (`api/shift.ts`). */
 export const ANNOTATION_SHIFT = "clusterset-proxy.io/shift";
-/** On the Secret of a peer, or a registry's namespace on a hub: comma-separated ranges of the cluster's endpoints. */
+/** On a registry's namespace in a mesh: URL of the cluster's API server for the other clusters. */
+export const ANNOTATION_API_SERVER = "clusterset-proxy.io/api-server";
+/** On the Secret of a peer, or a registry's namespace: comma-separated ranges of the cluster's endpoints. */
 export const ANNOTATION_ENDPOINT_CIDRS = "clusterset-proxy.io/endpoint-cidrs";
 /** On the Lease in a registry of a mesh: the ranges that its cluster declares for each peer, as JSON by cluster. */
 export const ANNOTATION_ACCEPTED_CIDRS = "clusterset-proxy.io/accepted-endpoint-cidrs";

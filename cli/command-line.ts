@@ -10,14 +10,57 @@ export function listed(value: string, before: readonly string[] = []): readonly 
 
 /** Adds the flags that name clusters (`ClusterFlags`). */
 export function withClusterFlags(command: Command): Command {
-  return command
+  command
     .option(
       "--context <names>",
       "contexts of the kubeconfig, separated by commas, one for each cluster; default: the current one",
       listed,
     )
-    .option("--all-contexts", "all contexts of the kubeconfig")
-    .option("--kubeconfig <file>", "default: $KUBECONFIG, else ~/.kube/config");
+    .option("--all-contexts", "all contexts of the kubeconfig");
+  return withConnectionFlags(command);
+}
+
+/** Adds the flags about requests (`ConnectionFlags`). */
+export function withConnectionFlags(command: Command): Command {
+  return command
+    .option("--kubeconfig <file>", "default: $KUBECONFIG, else ~/.kube/config")
+    .option(
+      "--request-timeout <length>",
+      "for each answer of an API server, such as 5s; default: 30s",
+      requestTimeout,
+    );
+}
+
+/** As kubectl has it: a number is one of seconds, and 0 is the default. */
+function requestTimeout(value: string): number | undefined {
+  const milliseconds = /^\d{1,6}$/.test(value) ? Number(value) * 1000 : durationOf(value);
+  if (milliseconds === undefined)
+    throw new InvalidArgumentError("Expected a number and s, m, h or d.");
+  return milliseconds === 0 ? undefined : milliseconds;
+}
+
+/** Kinds of a dry run: by the plugin alone, or with checks of the API server. */
+export const DRY_RUNS = ["client", "server"] as const;
+/** One of `DRY_RUNS`. */
+export type DryRun = (typeof DRY_RUNS)[number];
+
+/** `--dry-run`, which is `--dry-run=client` (`withDryRunKinds`). */
+export function dryRunOption(kinds: readonly DryRun[] = ["client"]): Option {
+  const about = kinds.includes("server") ? "; server: the API server checks it, too" : "";
+  return new Option(
+    "--dry-run [kind]",
+    `print what would change, and change nothing${about}`,
+  ).choices(kinds);
+}
+
+/** A command line in which each `--dry-run` has its kind, so that it takes no argument for one. As kubectl, `=` is needed, or a kind. */
+export function withDryRunKinds(argv: readonly string[]): string[] {
+  return argv.flatMap((word, i) => {
+    if (word === "--dry-run")
+      return DRY_RUNS.some((kind) => kind === argv[i + 1]) ? [] : ["--dry-run=client"];
+    const isKind = argv[i - 1] === "--dry-run" && DRY_RUNS.some((kind) => kind === word);
+    return [isKind ? `--dry-run=${word}` : word];
+  });
 }
 
 /** Adds `-o`. */

@@ -21,6 +21,8 @@ void run(process.argv.slice(2), {
   ask: (question) =>
     ask(question, { input: process.stdin, output: process.stderr, signal: stopped }),
   paint: painter(process.stdout),
+  ...(process.stdout.isTTY && { columns: process.stdout.columns }),
+  hasProgress: process.stderr.isTTY,
   env: process.env,
   home: homedir(),
   user: userInfo().username,

@@ -14,7 +14,11 @@ import { addSimulate } from "./command/simulate.ts";
 import { addStatus } from "./command/status.ts";
 import { addUpgrade } from "./command/upgrade.ts";
 import type { ExitCode } from "./exit-code.ts";
+import { printableLines } from "./output/printable.ts";
 import type { Terminal } from "./terminal.ts";
+
+/** Characters of a line of help that is no terminal's. */
+const HELP_COLUMNS = 80;
 
 /** The command line. `end`: receives the exit code of a command that ran to its end. */
 export function createProgram(terminal: Terminal, end: (code: ExitCode) => void): Command {
@@ -24,7 +28,12 @@ export function createProgram(terminal: Terminal, end: (code: ExitCode) => void)
     // For the hidden command that completes other command lines.
     .enablePositionalOptions()
     .showHelpAfterError("(--help lists the flags)")
-    .configureOutput({ writeOut: terminal.out, writeErr: terminal.note })
+    .configureOutput({
+      writeOut: (text) => terminal.out(printableLines(text)),
+      writeErr: (text) => terminal.note(printableLines(text)),
+      getOutHelpWidth: () => terminal.columns ?? HELP_COLUMNS,
+      getErrHelpWidth: () => terminal.columns ?? HELP_COLUMNS,
+    })
     // Reported by the caller, which sets the exit code.
     .exitOverride();
   const groups: readonly (readonly [string, readonly (typeof addStatus)[]])[] = [

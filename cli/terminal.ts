@@ -1,16 +1,17 @@
 import { styleText } from "node:util";
-import type { Paint, Style } from "./output/table.ts";
+import type { Printable } from "./output/printable.ts";
+import type { Paint, Screen, Style } from "./output/table.ts";
 
-/** The user's side of a command. */
-export interface Terminal {
+/** The user's side of the program: streams of text. `paint` and `columns` are of standard output, if that is a terminal. */
+export interface Streams extends Screen {
   /** Writes to standard output. */
   readonly out: (text: string) => void;
   /** Writes to standard error: progress, warnings, errors. */
   readonly note: (text: string) => void;
   /** Reads a line after a question; undefined if nobody can answer. */
   readonly ask: (question: string) => Promise<string | undefined>;
-  /** Colours what goes to standard output, if that is a terminal. */
-  readonly paint: Paint;
+  /** True if standard error is a terminal: a command that waits says for what. */
+  readonly hasProgress?: boolean;
   /** Variables of the environment. */
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Home directory and name of the user. */
@@ -20,6 +21,23 @@ export interface Terminal {
   readonly timeOfDay: () => number;
   /** Aborted on Ctrl-C. */
   readonly signal: AbortSignal;
+}
+
+/** The user's side of a command, which writes nothing but printable text: no text of others can control a terminal. */
+export interface Terminal extends Omit<Streams, "out" | "note" | "ask"> {
+  readonly out: (text: Printable) => void;
+  readonly note: (text: Printable) => void;
+  readonly ask: (question: Printable) => Promise<string | undefined>;
+}
+
+/** A terminal on streams. */
+export function terminalOn(streams: Streams): Terminal {
+  return {
+    ...streams,
+    out: (text) => streams.out(String(text)),
+    note: (text) => streams.note(String(text)),
+    ask: (question) => streams.ask(String(question)),
+  };
 }
 
 const STYLES: Readonly<Record<Style, Parameters<typeof styleText>[0]>> = {

@@ -102,3 +102,12 @@ test("only the level has a colour, and only if requested", () => {
   const [line] = pretty((log) => log.warn("Odd.", { n: 1 }), true);
   assert.equal(line, "\u001b[33mWARN \u001b[0m Odd.  n=1\n");
 });
+
+test("in both formats, no text of a line controls a terminal, and JSON keeps it", () => {
+  const text = "x\u001b[2K\r\n\u202e\u009b1m\u2028é";
+  for (const format of ["json", "pretty"] as const) {
+    const [line = ""] = logged({ level: "info", format }, (log) => log.info(text, { from: text }));
+    assert.match(line, /^[\x20-\x7e]+\n$/);
+    if (format === "json") assert.equal(JSON.parse(line).from, text);
+  }
+});

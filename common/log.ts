@@ -1,4 +1,5 @@
 import pino from "pino";
+import { escaped } from "../api/problem.ts";
 import { codeOf } from "./errors.ts";
 import { prettyLine } from "./pretty.ts";
 
@@ -52,7 +53,10 @@ export interface LogOptions {
 
 /** A logger that passes each line to `sink` synchronously, so that a crash loses none. */
 export function createLogger(options: LogOptions, sink: LogSink): Logger {
-  const json: pino.DestinationStream = { write: (line) => void sink.write(line) };
+  const json: pino.DestinationStream = {
+    // JSON escapes neither U+202E nor C1 controls, and `kubectl logs` writes lines to a terminal as they are.
+    write: (line) => void sink.write(`${escaped(line.slice(0, -1))}\n`),
+  };
   const pretty: pino.DestinationStream = {
     write: (line) => void sink.write(prettyLine(JSON.parse(line), options.colour ?? false)),
   };

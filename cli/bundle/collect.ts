@@ -17,8 +17,10 @@ import {
 import { requestBody } from "../../common/kubernetes/request-body.ts";
 import type { ResourceQuery } from "../../common/kubernetes/resource-query.ts";
 import type { Cluster } from "../clusters/cluster.ts";
+import { inCluster } from "../clusters/cluster-fault.ts";
 import { INSTALL_NAMESPACE } from "../install-namespace.ts";
 import { PROGRAMS, type Program, type ProgramPod, pageOf, podsOf } from "../programs/pods.ts";
+import { withoutKnownTokens } from "./known-tokens.ts";
 import { objectWithoutSecrets, textWithoutSecrets } from "./without-secrets.ts";
 
 /** A file of a bundle, or why it could not be had. */
@@ -36,6 +38,8 @@ export interface BundleOptions {
   readonly mostAgents: number;
   /** Lines of each log; 0: no logs. */
   readonly logLines: number;
+  /** True: annotations and labels of users, and Events of other programs, without what looks like a secret. */
+  readonly withFreeText: boolean;
 }
 
 /** Characters of a file that are kept, and bytes of a log: a plan of 1,000 imports has 5 MB. */
@@ -90,21 +94,21 @@ export async function* collect(
 ): AsyncGenerator<BundleFile> {
   const file = async (path: string, read: () => Promise<string>): Promise<BundleFile> => {
     try {
-      return { path, text: await read() };
+      return { path, text: await withoutKnownTokens(await read()) };
     } catch (thrown) {
       signal.throwIfAborted();
       const fault =
         thrown instanceof ApiFault ? `${thrown.reason}: ${thrown.message}` : String(thrown);
-      return { path, text: "", fault: textWithoutSecrets(fault) };
+      return { path, text: "", fault: textWithoutSecrets(await withoutKnownTokens(fault)) };
     }
   };
   yield file("version.json", async () => textOf(cluster, "/version", signal));
   for (const [name, query] of Object.entries(OBJECTS)) {
-    yield file(`objects/${name}.json`, () => objectsText(cluster, query));
+    yield file(`objects/${name}.json`, () => objectsText(cluster, query, options));
   }
   for (const namespace of await registries(cluster, signal)) {
     yield file(`objects/leases-${namespace}.json`, () =>
-      objectsText(cluster, { ...LEASES, namespace }),
+      objectsText(cluster, { ...LEASES, namespace }, options),
     );
   }
   for (const program of Object.keys(PROGRAMS) as Program[]) {
@@ -155,15 +159,19 @@ function* logsOf(
       limitBytes: String(LONGEST_FILE),
       ...(previous && { previous: "true" }),
     });
-    const path = `/api/v1/namespaces/${INSTALL_NAMESPACE}/pods/${name}/log?${query.toString()}`;
+    const path = `/api/v1/namespaces/${INSTALL_NAMESPACE}/pods/${encodeURIComponent(name)}/log?${query.toString()}`;
     yield file(`logs/${name}${previous ? ".previous" : ""}.log`, async () =>
       textWithoutSecrets(await textOf(cluster, path, signal)),
     );
   }
 }
 
-async function objectsText(cluster: Cluster, query: ResourceQuery): Promise<string> {
-  const objects = (await cluster.list(query)).map(objectWithoutSecrets);
+async function objectsText(
+  cluster: Cluster,
+  query: ResourceQuery,
+  { withFreeText }: BundleOptions,
+): Promise<string> {
+  const objects = (await cluster.list(query)).map((one) => objectWithoutSecrets(one, withFreeText));
   // One object a line, for grep.
   const text = objects.map((one) => JSON.stringify(one)).join(",\n");
   return bounded(`{"items":[\n${text}\n]}\n`);
@@ -186,7 +194,9 @@ async function registries(cluster: Cluster, signal: AbortSignal): Promise<string
 }
 
 async function textOf(cluster: Cluster, path: string, signal: AbortSignal): Promise<string> {
-  const body = await requestBody(cluster.api, { path, signal, silence: SILENCE_MS });
+  const body = await inCluster(cluster, () =>
+    requestBody(cluster.api, { path, signal, silence: SILENCE_MS }),
+  );
   const parts: Uint8Array[] = [];
   let length = 0;
   for await (const part of body) {

@@ -20,6 +20,13 @@ test("tokens, keys, certificates and passwords are left out wherever they stand 
     ["client-key-data: TUlJ\nx", `client-key-data: ${LEFT_OUT}\nx`],
     ["--password=hunter2 --v=1", `--password=${LEFT_OUT} --v=1`],
     ["https://ann:pw@proxy:3128/", `https://${LEFT_OUT}proxy:3128/`],
+    ["Authorization: ApiKey abc-def", `Authorization: ${LEFT_OUT}`],
+    ['{"authorization":"Digest x=1","a":1}', `{"authorization":"${LEFT_OUT}","a":1}`],
+    ["GET https://x/blob?se=1&sig=a%2Fb%3D&sp=r", `GET https://x/blob?se=1&sig=${LEFT_OUT}&sp=r`],
+    ["https://x/?key=abc123 failed", `https://x/?key=${LEFT_OUT} failed`],
+    ["X-Amz-Signature=0a1b", `X-Amz-Signature=${LEFT_OUT}`],
+    ['{"auths":{"r.example":{"auth":"dXNlcjpwdw=="}}}', `{"auths":${LEFT_OUT}}`],
+    ["ca: LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1J", `ca: ${LEFT_OUT}`],
   ] as const) {
     assert.equal(textWithoutSecrets(text), expected);
   }
@@ -46,7 +53,7 @@ test("of an object, values of variables and annotations that are not ours are le
       annotations: {
         "example.com/key": "planted-1",
         "kubectl.kubernetes.io/last-applied-configuration": '{"env":"planted-2"}',
-        "clusterset-proxy.io/drain": "from=2026-11-24T04:00:00Z; for=2h",
+        "clusterset-proxy.io/shift": "from=2026-11-24T04:00:00Z; for=2h",
       },
     },
     spec: {
@@ -68,7 +75,7 @@ test("of an object, values of variables and annotations that are not ours are le
       name: "agent",
       annotations: {
         "example.com/key": LEFT_OUT,
-        "clusterset-proxy.io/drain": "from=2026-11-24T04:00:00Z; for=2h",
+        "clusterset-proxy.io/shift": "from=2026-11-24T04:00:00Z; for=2h",
       },
     },
     spec: {
@@ -96,4 +103,24 @@ test("of a Secret, nothing but its name is left", () => {
     kind: "Secret",
     metadata: { namespace: "a", name: "b" },
   });
+});
+
+test("free text of users and of other programs is left out, unless it is asked for", () => {
+  const event = {
+    involvedObject: { kind: "Pod" },
+    source: { component: "kubelet" },
+    message: "planted-1",
+  };
+  const own = { ...event, source: { component: "clusterset-controller" } };
+  const exported = {
+    metadata: { annotations: { "clusterset-proxy.io/drain": "reason=planted-2" } },
+    spec: { exportedAnnotations: { note: "planted-3" }, exportedLabels: { team: "planted-4" } },
+  };
+  const text = (object: unknown, withFreeText: boolean) =>
+    JSON.stringify(objectWithoutSecrets(object, withFreeText));
+  for (const object of [event, exported]) {
+    assert.doesNotMatch(text(object, false), /planted/);
+    assert.equal(text(object, true), JSON.stringify(object));
+  }
+  assert.match(text(own, false), /planted-1/);
 });

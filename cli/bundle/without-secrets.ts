@@ -5,6 +5,13 @@ export const LEFT_OUT = "(left out)";
 
 /** Variables of containers whose values stay: flags of our own programs, of which none is a secret. */
 const OWN_VARIABLE = /^CLUSTERSET_(AGENT|CONTROLLER)_/;
+/** Annotations of ours whose values are free text of users, or contain it. */
+const OWN_FREE_TEXT =
+  /^clusterset-proxy\.io\/(drain|exports|exported-annotations|exported-labels|authored-spec)$/;
+/** Fields with texts that users choose, by key. */
+const KEYED_TEXTS = ["annotations", "labels", "exportedAnnotations", "exportedLabels"];
+/** Fields of Events with texts of the program that reports. */
+const EVENT_TEXTS = ["message", "note"];
 /** Annotations and labels whose values stay. Others are of users and of products that we do not know. */
 const KNOWN_KEY =
   /^([^/]*\.)?(clusterset-proxy\.io|kubernetes\.io|k8s\.io|multicluster\.x-k8s\.io)\/|^(app|k8s-app|pod-template-hash|controller-revision-hash)$/;
@@ -22,6 +29,14 @@ const SECRETS: readonly RegExp[] = [
   /(\b(?:bearer|basic) +)[\w.~+/=-]{6,}/gi,
   // `token: abc`, `"client-key-data":"…"`, `password=abc`.
   /((?:token|password|passwd|secret|credential|api-?key|client-key-data|client-certificate-data)s?["']?\s*[:=]\s*)(?!\(left out\))(?:"[^"]+"|'[^']+'|[^\s"',;}]+)/gi,
+  // PEM in base64, as kubeconfigs and Secrets have it.
+  /()\bLS0tLS1CRUdJTi[\w+/=]*/g,
+  // Any scheme: `Authorization: ApiKey abc`.
+  /(\bauthorization["']?\s*[:=]\s*["']?)(?!\s|\(left out\)|(?:bearer|basic) +\(left out\))[^"'\n\r\\,}]+/gi,
+  // Docker's configuration: name and password in base64.
+  /("auths?"\s*:\s*)(?:"[^"]*"|\{(?:[^{}]|\{[^{}]*\})*\})/gi,
+  // Signed URLs, and keys in queries or variables: `?sig=`, `key=`, `X-Amz-Signature=`.
+  /(\b(?:[\w-]*[_-])?(?:key|sig|signature|credential|auth|code)=)(?!\(left out\))[^\s"'\\,;&}]+/gi,
   // Names and passwords in URLs.
   /(\b[a-z][a-z0-9+.-]*:\/\/)[^\s/@]+@/gi,
 ];
@@ -32,10 +47,10 @@ export function textWithoutSecrets(text: string): string {
 }
 
 /**
- * An object of an API server without what may be a secret: values of variables, of annotations and labels that we do not know, and
- * texts that look like one. Of Secrets, nothing but the name is left. PURE.
+ * An object of an API server without what may be a secret: values of variables, free text of users and other programs (annotations,
+ * labels, Events) unless `withFreeText`, and texts that look like a secret. Of Secrets, nothing but the name is left. PURE.
  */
-export function objectWithoutSecrets(object: unknown): unknown {
+export function objectWithoutSecrets(object: unknown, withFreeText = false): unknown {
   const kind = textField(object, "kind");
   if (kind === "Secret") {
     const { name, namespace } = { ...(field(object, "metadata") as object) } as {
@@ -44,21 +59,34 @@ export function objectWithoutSecrets(object: unknown): unknown {
     };
     return { kind, metadata: { namespace, name } };
   }
-  return cleaned(object, "");
+  if (!withFreeText && isForeignEvent(object)) {
+    const texts = EVENT_TEXTS.filter((name) => field(object, name) !== undefined);
+    const left = Object.fromEntries(texts.map((name) => [name, LEFT_OUT]));
+    return { ...(cleaned(object, "", withFreeText) as object), ...left };
+  }
+  return cleaned(object, "", withFreeText);
 }
 
-function cleaned(value: unknown, name: string): unknown {
+/** True for an Event of another program than ours. */
+function isForeignEvent(object: unknown): boolean {
+  const reporter =
+    textField(object, "reportingComponent") || textField(field(object, "source"), "component");
+  return field(object, "involvedObject") !== undefined && !/^clusterset-/.test(reporter ?? "");
+}
+
+function cleaned(value: unknown, name: string, withFreeText: boolean): unknown {
   if (typeof value === "string") return textWithoutSecrets(value);
   if (Array.isArray(value)) {
-    return value.map((one) => (name === "env" ? variable(one) : cleaned(one, "")));
+    return value.map((one) => (name === "env" ? variable(one) : cleaned(one, "", withFreeText)));
   }
   if (!isFields(value)) return value;
   const parts = Object.entries(value).flatMap(([key, part]) => {
     if (key === "managedFields") return [];
-    if ((name === "annotations" || name === "labels") && key !== LAST_APPLIED) {
-      return [[key, KNOWN_KEY.test(key) ? cleaned(part, "") : LEFT_OUT] as const];
+    if (KEYED_TEXTS.includes(name) && key !== LAST_APPLIED) {
+      const isKnown = withFreeText || (KNOWN_KEY.test(key) && !OWN_FREE_TEXT.test(key));
+      return [[key, isKnown ? cleaned(part, "", withFreeText) : LEFT_OUT] as const];
     }
-    return key === LAST_APPLIED ? [] : [[key, cleaned(part, key)] as const];
+    return key === LAST_APPLIED ? [] : [[key, cleaned(part, key, withFreeText)] as const];
   });
   return Object.fromEntries(parts);
 }
@@ -66,6 +94,6 @@ function cleaned(value: unknown, name: string): unknown {
 function variable(one: unknown): unknown {
   const value = field(one, "value");
   const isOwn = OWN_VARIABLE.test(textField(one, "name") ?? "");
-  if (value === undefined || isOwn) return cleaned(one, "");
-  return { ...(cleaned(one, "") as object), value: LEFT_OUT };
+  if (value === undefined || isOwn) return cleaned(one, "", false);
+  return { ...(cleaned(one, "", false) as object), value: LEFT_OUT };
 }

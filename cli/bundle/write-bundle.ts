@@ -2,6 +2,7 @@ import { open, rm } from "node:fs/promises";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
+import { escaped } from "../../api/problem.ts";
 import { CodedError } from "../../common/errors.ts";
 import type { Cluster } from "../clusters/cluster.ts";
 import { type BundleFile, type BundleOptions, collect } from "./collect.ts";
@@ -19,6 +20,9 @@ export interface Content {
 const MOST_BYTES = 512 * 1024 * 1024;
 /** Characters of a context's name in paths: those of EKS are long. */
 const LONGEST_FOLDER = 60;
+
+/** Characters of a part of a path: that of an archive has 100 at most. */
+const LONGEST_PART = 80;
 
 /**
  * Writes what all contexts have into an archive, readable by its user only, and returns its contents. The last file of the archive is
@@ -56,7 +60,8 @@ async function* entries(
   signal: AbortSignal,
 ): AsyncGenerator<Buffer> {
   let left = MOST_BYTES;
-  const add = function* (path: string, { text, fault }: Omit<BundleFile, "path">) {
+  const add = function* (named: string, { text, fault }: Omit<BundleFile, "path">) {
+    const path = filePath(named);
     const content = Buffer.from(text);
     const full = content.length > left ? "the bundle is full" : undefined;
     const why = fault ?? full;
@@ -78,7 +83,18 @@ async function* entries(
       yield* add(`${folder}/${path}`, file);
     }
   }
-  const lines = contents.map(({ path, bytes, fault }) => `${path} ${fault ?? bytes}\n`);
+  const lines = contents.map(
+    ({ path, bytes, fault }) => `${path} ${escaped(String(fault ?? bytes))}\n`,
+  );
   yield entry("contents.txt", Buffer.from(lines.join("")), options.seconds);
   yield END;
+}
+
+/** A path below the archive: names of pods and namespaces are whatever an API server answers. */
+function filePath(path: string): string {
+  const parts = path.split("/").map((part) => {
+    const plain = part.replaceAll(/[^\w.-]/g, "_").slice(0, LONGEST_PART);
+    return /^\.*$/.test(plain) ? "_" : plain;
+  });
+  return parts.join("/");
 }

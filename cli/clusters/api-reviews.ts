@@ -5,6 +5,7 @@ import { requestBody } from "../../common/kubernetes/request-body.ts";
 import type { InstallObject } from "../install/install-object.ts";
 import { resourceOf } from "../install/install-object.ts";
 import type { Cluster } from "./cluster.ts";
+import { inCluster } from "./cluster-fault.ts";
 
 /** Timeout of a request in milliseconds. */
 const REQUEST_MS = 10_000;
@@ -13,14 +14,14 @@ const REVIEW = { apiVersion: "authorization.k8s.io/v1", kind: "SelfSubjectAccess
 const VERBS = ["get", "create", "patch"] as const;
 
 /** Minor version of a cluster's Kubernetes 1. Rejects with an ApiFault. */
-export async function minorVersion({ api }: Cluster, signal: AbortSignal): Promise<number> {
-  const version = await answer(api, "/version", signal);
+export async function minorVersion(on: Cluster, signal: AbortSignal): Promise<number> {
+  const version = await answer(on, "/version", signal);
   return Number.parseInt(String(field(version, "minor")), 10);
 }
 
 /** What this user may not do with objects that are to be written, as sentences. Rejects with an ApiFault. */
 export async function missingRights(
-  { api, context }: Cluster,
+  on: Cluster,
   objects: readonly InstallObject[],
   signal: AbortSignal,
 ): Promise<string[]> {
@@ -32,7 +33,7 @@ export async function missingRights(
         const where = namespace === undefined ? "" : ` in namespace ${namespace}`;
         const kind = group === "" ? resource : `${resource}.${group}`;
         const attributes = { verb, group, resource, ...(namespace !== undefined && { namespace }) };
-        return [`${context}: you may not ${verb} ${kind}${where}.`, attributes] as const;
+        return [`${on.context}: you may not ${verb} ${kind}${where}.`, attributes] as const;
       });
     }),
   );
@@ -40,7 +41,7 @@ export async function missingRights(
     [...asked].map(async ([sentence, resourceAttributes]) => {
       const body = { ...REVIEW, spec: { resourceAttributes } };
       const path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
-      const review = await answer(api, path, signal, { method: "POST", body });
+      const review = await answer(on, path, signal, { method: "POST", body });
       return fieldAt(review, "status", "allowed") === true ? [] : [sentence];
     }),
   );
@@ -48,14 +49,16 @@ export async function missingRights(
 }
 
 async function answer(
-  api: Cluster["api"],
+  on: Cluster,
   path: string,
   signal: AbortSignal,
   write?: ApiWrite,
 ): Promise<unknown> {
   const limit = AbortSignal.any([signal, AbortSignal.timeout(REQUEST_MS)]);
   const request = { path, signal: limit, silence: REQUEST_MS, ...(write && { write }) };
-  const parts: Uint8Array[] = [];
-  for await (const part of await requestBody(api, request)) parts.push(part);
-  return parseJson(Buffer.concat(parts));
+  return inCluster(on, async () => {
+    const parts: Uint8Array[] = [];
+    for await (const part of await requestBody(on.api, request)) parts.push(part);
+    return parseJson(Buffer.concat(parts));
+  });
 }

@@ -6,6 +6,7 @@ import type { ApiObject } from "../../common/kubernetes/writer.ts";
 import { whyCrdStays } from "../install/crd-release.ts";
 import { type InstallObject, resourceOf, titleOf } from "../install/install-object.ts";
 import type { Cluster } from "./cluster.ts";
+import { ClusterFault } from "./cluster-fault.ts";
 
 /** The action on an object. `kept`: it differs and stays. `conflict`: other programs own fields that would change. */
 export type Action = "created" | "changed" | "unchanged" | "kept" | "conflict" | "deleted";
@@ -60,7 +61,12 @@ export async function planObject(
     } catch (thrown) {
       const detail = conflictIn(thrown);
       if (detail === undefined) throw thrown;
-      return { object, action: "conflict", detail, seen };
+      // Server-side apply compares atomic fields as they are written, without the server's defaults. Equal values are no conflict.
+      const { object: forced } = await on.objects.apply(resource, object, {
+        ...{ force: true, dryRun: true, seen },
+      });
+      const action = isSame(live.object, forced) ? "unchanged" : "conflict";
+      return { object, action, seen, ...(action === "conflict" && { detail }) };
     }
   });
 }
@@ -76,6 +82,14 @@ export async function applyPlanned(
   return named(on, object, () => on.objects.apply(resourceOf(object), object, options));
 }
 
+/** True if the object exists. Rejects with an ApiFault that names the object. */
+export function isThere(on: Cluster, object: InstallObject): Promise<boolean> {
+  return named(on, object, async () => {
+    const live = await on.objects.get(resourceOf(object), object.metadata).catch(unlessServed);
+    return live !== undefined;
+  });
+}
+
 /** Deletes an object if it exists; returns whether it did. Rejects with an ApiFault that names the object. */
 export function deleteObject(on: Cluster, object: InstallObject): Promise<boolean> {
   const resource = resourceOf(object);
@@ -88,7 +102,7 @@ export function deleteObject(on: Cluster, object: InstallObject): Promise<boolea
 }
 
 async function named<Result>(
-  { context }: Cluster,
+  on: Cluster,
   object: InstallObject,
   run: () => Promise<Result>,
 ): Promise<Result> {
@@ -96,8 +110,8 @@ async function named<Result>(
     return await run();
   } catch (thrown) {
     if (!(thrown instanceof ApiFault)) throw thrown;
-    const message = `${context}: ${titleOf(object)}: ${thrown.message}`;
-    throw new ApiFault(thrown.reason, message, { cause: thrown });
+    const message = `${titleOf(object)}: ${thrown.message}`;
+    throw new ClusterFault(on, new ApiFault(thrown.reason, message), thrown);
   }
 }
 

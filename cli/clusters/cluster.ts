@@ -7,10 +7,12 @@ import { Credentials } from "../../common/kubernetes/credentials.ts";
 import { HttpApiServer } from "../../common/kubernetes/http-api-server.ts";
 import type { KubeconfigFiles } from "../../common/kubernetes/kubeconfig-files.ts";
 import { listServed } from "../../common/kubernetes/list-pages.ts";
+import { Recovery } from "../../common/kubernetes/recovery.ts";
 import type { ResourceQuery } from "../../common/kubernetes/resource-query.ts";
 import { ApiWriter } from "../../common/kubernetes/writer.ts";
 import type { Logger } from "../../common/log.ts";
 import { VERSION } from "../../common/version.ts";
+import { type Began, ClusterFault, naming } from "./cluster-fault.ts";
 import { type Page, readPage } from "./page.ts";
 import { forwardedPort, type PodPort } from "./port-forward.ts";
 import { proxiedPage } from "./proxied-page.ts";
@@ -28,6 +30,9 @@ export interface ClusterOptions {
   readonly log: Logger;
   /** Ends all requests. */
   readonly signal: AbortSignal;
+  /** Milliseconds for each answer; absent: each kind of request has its own limit. */
+  readonly requestTimeout?: number;
+  readonly began: Began;
 }
 
 /** Which CAs a kubeconfig trusts. */
@@ -38,14 +43,14 @@ export interface Authority {
   readonly ca?: string;
 }
 
-/** A cluster under a context of the kubeconfig. All methods reject with an ApiFault. */
+/** A cluster under a context of the kubeconfig. All methods reject with a ClusterFault. */
 export interface Cluster {
   readonly context: string;
   /** URL of its API server. */
   readonly address: string;
   /** Requests that are not about objects. */
   readonly api: ApiServer;
-  /** Reads and writes of single objects. */
+  /** Reads and writes of single objects. Rejects with a ClusterFault. */
   readonly objects: ApiWriter;
   /** How the kubeconfig has the server's certificate checked. */
   authority(): Promise<Authority>;
@@ -60,14 +65,22 @@ export interface Cluster {
 
 /** Opens a cluster; connects with the first request. Rejects with CSP_KUBECONFIG. */
 export async function openCluster(options: ClusterOptions): Promise<Cluster> {
-  const { kubeconfig, clock, log, signal } = options;
+  const { kubeconfig, clock, log, signal, requestTimeout, began } = options;
   const credentials = await Credentials.load({ kubeconfig, log, clock });
-  const api = new HttpApiServer(credentials, `kubectl-clusterset/${VERSION}`, clock);
-  return {
-    context: kubeconfig.context,
-    address: api.address,
-    api,
-    objects: new ApiWriter({ api, clock, fieldManager: CLI_NAME, within: REQUEST_MS }),
+  const api = new HttpApiServer(
+    credentials,
+    `kubectl-clusterset/${VERSION}`,
+    clock,
+    requestTimeout,
+  );
+  const name = { context: kubeconfig.context, address: api.address };
+  const within = requestTimeout ?? REQUEST_MS;
+  const pageMs = requestTimeout ?? PAGE_MS;
+  const writer = new ApiWriter({ api, clock, fieldManager: CLI_NAME, within });
+  const cluster: Cluster = {
+    ...name,
+    api: naming<ApiServer>(api, name, began),
+    objects: naming(writer, name, began),
     authority: async () => {
       const { ca, rejectUnauthorized } = (await credentials.access(signal)).tls;
       const pem = typeof ca === "string" || ca instanceof Buffer ? Buffer.from(ca) : undefined;
@@ -87,8 +100,8 @@ export async function openCluster(options: ClusterOptions): Promise<Cluster> {
     connect: async (port, stop) => forwardedPort(await credentials.access(stop), port, stop),
     page: async (port, path) => {
       const late = new AbortController();
-      const cancel = clock.after(PAGE_MS, () =>
-        late.abort(new ApiFault("stalled", `No page within ${PAGE_MS / 1000} seconds`)),
+      const cancel = clock.after(pageMs, () =>
+        late.abort(new ApiFault("stalled", `No page within ${pageMs / 1000} seconds`)),
       );
       const within = AbortSignal.any([signal, late.signal]);
       try {
@@ -107,5 +120,27 @@ export async function openCluster(options: ClusterOptions): Promise<Cluster> {
       }
     },
     close: () => api.close(),
+  };
+  return naming(cluster, name, began);
+}
+
+/** A cluster of a context that cannot be used: each request fails, and says why. */
+export function unusableCluster(context: string, why: string, clock: Clock): Cluster {
+  const name = { context, address: "kubeconfig" };
+  const fail = () => Promise.reject(new ClusterFault(name, new ApiFault("no-credentials", why)));
+  const api: ApiServer = {
+    ...{ address: name.address, recovery: new Recovery(), request: fail },
+    close: () => Promise.resolve(),
+  };
+  const objects = new ApiWriter({ api, clock, fieldManager: CLI_NAME });
+  return {
+    ...name,
+    api,
+    objects,
+    authority: fail,
+    list: fail,
+    connect: fail,
+    page: fail,
+    close: api.close,
   };
 }

@@ -1,5 +1,6 @@
+import { shown } from "../../api/problem.ts";
 import { systemClock } from "../../common/clock.ts";
-import { CodedError } from "../../common/errors.ts";
+import { CodedError, codeOf } from "../../common/errors.ts";
 import {
   contextNames,
   kubeconfigFiles,
@@ -7,8 +8,11 @@ import {
   mergedKubeconfig,
 } from "../../common/kubernetes/kubeconfig-files.ts";
 import { createLogger } from "../../common/log.ts";
+import { printable, printableLines } from "../output/printable.ts";
 import type { Terminal } from "../terminal.ts";
-import { type Cluster, openCluster } from "./cluster.ts";
+import { type Cluster, openCluster, unusableCluster } from "./cluster.ts";
+import type { Began } from "./cluster-fault.ts";
+import { environmentProxy } from "./environment-proxy.ts";
 
 /** Flags that name clusters. */
 export interface ClusterFlags {
@@ -16,7 +20,12 @@ export interface ClusterFlags {
   /** Contexts, in order; absent: the current one. */
   readonly context?: readonly string[];
   readonly allContexts?: boolean;
+  /** Milliseconds for each answer of an API server. */
+  readonly requestTimeout?: number;
 }
+
+/** Milliseconds after which a terminal shows which cluster has not answered yet. */
+const PATIENCE_MS = 2000;
 
 /** Opens the clusters of the flags, runs a command on them, and closes them. Rejects with CSP_KUBECONFIG. */
 export async function withClusters<Result>(
@@ -25,19 +34,69 @@ export async function withClusters<Result>(
   run: (clusters: readonly Cluster[]) => Promise<Result>,
 ): Promise<Result> {
   const files = kubeconfigFiles(flags.kubeconfig, terminal.env.KUBECONFIG, terminal.home);
-  const sink = { write: (line: string) => terminal.note(line) };
+  const sink = { write: (line: string) => terminal.note(printableLines(line)) };
   const log = createLogger({ level: "warn", format: "pretty" }, sink);
   const { signal } = terminal;
   const clusters: Cluster[] = [];
   try {
-    for (const context of chosen(mergedKubeconfig({ files }), flags)) {
-      const kubeconfig = { files, context };
-      clusters.push(await openCluster({ kubeconfig, clock: systemClock, log, signal }));
+    const contexts = chosen(mergedKubeconfig({ files }), flags);
+    const proxyFor = (server: string) => environmentProxy(server, terminal.env);
+    const { requestTimeout } = flags;
+    const limit = requestTimeout === undefined ? {} : { requestTimeout };
+    for (const context of contexts) {
+      const kubeconfig = { files, context, proxyFor };
+      // A context that is not there is a mistake in writing.
+      mergedKubeconfig(kubeconfig);
+      const began = waitingNote(context, terminal);
+      const opened = openCluster({
+        ...{ kubeconfig, clock: systemClock, log, signal, began },
+        ...limit,
+      });
+      clusters.push(
+        await opened.catch((thrown: unknown) => {
+          if (contexts.length === 1 || codeOf(thrown) !== "CSP_KUBECONFIG") throw thrown;
+          const why = thrown instanceof Error ? thrown.message : String(thrown);
+          return unusableCluster(context, why, systemClock);
+        }),
+      );
     }
     return await run(clusters);
   } finally {
     await Promise.all(clusters.map((cluster) => cluster.close()));
   }
+}
+
+/** The error for a name that no context has. */
+export function noContext(name: string, clusters: readonly Cluster[]): CodedError {
+  const names = clusters.map(({ context }) => context).join(", ") || "none";
+  return new CodedError("CSP_KUBECONFIG", `No context ${shown(name)}; there are: ${names}`);
+}
+
+/** Notes once, on a terminal, that a cluster has not answered for some time. */
+function waitingNote(context: string, { note, hasProgress }: Terminal): Began {
+  let pending = 0;
+  let isSaid = hasProgress !== true;
+  let cancel = (): void => undefined;
+  return () => {
+    if (pending++ === 0 && !isSaid) {
+      cancel = systemClock.after(PATIENCE_MS, () => {
+        isSaid = true;
+        note(printable`waiting for ${context}\n`);
+      });
+    }
+    return () => {
+      if (--pending === 0) cancel();
+    };
+  };
+}
+
+/** The current context of the kubeconfig; undefined without one. */
+export function currentContext(
+  flags: ClusterFlags,
+  { env, home }: Pick<Terminal, "env" | "home">,
+): string | undefined {
+  const files = kubeconfigFiles(flags.kubeconfig, env.KUBECONFIG, home);
+  return mergedKubeconfig({ files })["current-context"];
 }
 
 /** The contexts that flags name. */

@@ -17,6 +17,7 @@ import {
   IP_ADDRESSES,
   PODS,
   queryOf,
+  SERVICE_ACCOUNTS,
   SERVICE_EXPORTS,
   SERVICE_IMPORTS,
 } from "../../common/kubernetes/kinds.ts";
@@ -24,7 +25,7 @@ import type { ResourceQuery } from "../../common/kubernetes/resource-query.ts";
 import { registryNamespace } from "../../controller/registry/names.ts";
 import { type InstallObject, resourceOf } from "../install/install-object.ts";
 import { CRDS, cleanup, type Images } from "../install/manifests.ts";
-import { deleteObject, planObject } from "./apply-objects.ts";
+import { deleteObject, isThere, planObject } from "./apply-objects.ts";
 import type { Cluster } from "./cluster.ts";
 import { type ApplyOptions, applyInOrder } from "./join-plan.ts";
 import { untilRolledOut } from "./rollout.ts";
@@ -32,6 +33,8 @@ import { until } from "./until.ts";
 
 /** Milliseconds until deleted pods or a deleted namespace are gone. */
 const GONE_MS = 180_000;
+/** Where pods clean the nodes (deploy/cleanup). */
+export const CLEANUP_NAMESPACE = "clusterset-cleanup";
 /** End of the names of ClusterProperties that controllers write. */
 const OWN_PROPERTY = /\.clusterset-proxy\.io$/;
 
@@ -60,6 +63,22 @@ export async function objectsOf(
 /** The cluster's ServiceExports. */
 export function exportsOf(on: Cluster): Promise<InstallObject[]> {
   return objectsOf(on, SERVICE_EXPORTS);
+}
+
+/** The service accounts by whose tokens others read the registry of `id`. Rejects with an ApiFault. */
+export async function readersOf(on: Cluster, id: string): Promise<InstallObject[]> {
+  const found = await objectsOf(on, SERVICE_ACCOUNTS, { namespace: registryNamespace(id) });
+  // Kubernetes makes it again, and it has no rights.
+  return found.filter(({ metadata }) => metadata.name !== "default");
+}
+
+/** Those of some objects that exist. Rejects with an ApiFault. */
+export async function existingObjects(
+  on: Cluster,
+  objects: readonly InstallObject[],
+): Promise<InstallObject[]> {
+  const exist = await Promise.all(objects.map((object) => isThere(on, object)));
+  return objects.filter((_object, i) => exist[i]);
 }
 
 /** Waits until an importing cluster has no endpoints of `leaving` any more. Rejects with an ApiFault. */
@@ -202,7 +221,7 @@ export async function cleanNodes(
   const plan = { force: options.force, validate: false };
   for (const object of objects)
     await applyInOrder(on, [await planObject(on, object, plan)], options);
-  const workload = { namespace: "clusterset-cleanup", name: "clusterset-cleanup" };
+  const workload = { namespace: CLEANUP_NAMESPACE, name: "clusterset-cleanup" };
   await untilRolledOut(on, { kind: "DaemonSet", ...workload }, within, signal);
   // Its pods end before Kubernetes looks at their namespace.
   await deleteAll(on, objects.toReversed(), options);

@@ -3,6 +3,7 @@ import {
   LABEL_PEER,
   LABEL_REGISTRY,
   PROPERTY_CLUSTER_ID,
+  PROPERTY_CLUSTER_SET,
 } from "../../api/keys.ts";
 import { fieldAt, textField } from "../../api/parse/fields.ts";
 import type { ApiResource, ObjectName } from "../../common/kubernetes/api-resource.ts";
@@ -35,19 +36,19 @@ export interface DrainPlace {
   readonly drain: string | undefined;
 }
 
-/** Every object of these clusters that can state a drain of `cluster`. Rejects with an ApiFault. */
-export async function drainPlaces(
-  clusters: readonly Cluster[],
-  cluster: string,
-): Promise<DrainPlace[]> {
-  return (await Promise.all(clusters.map((on) => placesOn(on, cluster)))).flat();
+/** Where a drain can be stated in one cluster. */
+export interface ClusterPlaces {
+  readonly on: Cluster;
+  /** The clusterset that the cluster is a member of; absent on a hub. */
+  readonly clusterSet?: string;
+  readonly places: readonly DrainPlace[];
 }
 
-async function placesOn(on: Cluster, cluster: string): Promise<DrainPlace[]> {
+/** Every object of a cluster that can state a drain of `cluster`. Rejects with an ApiFault. */
+export async function drainPlaces(on: Cluster, cluster: string): Promise<ClusterPlaces> {
   const [properties, namespaces, secrets] = await Promise.all([
     on.list(
       queryOf(CLUSTER_PROPERTIES, {
-        fieldSelector: `metadata.name=${PROPERTY_CLUSTER_ID}`,
         optional: true,
       }),
     ),
@@ -56,15 +57,19 @@ async function placesOn(on: Cluster, cluster: string): Promise<DrainPlace[]> {
       queryOf(SECRETS, { namespace: INSTALL_NAMESPACE, labelSelector: `${LABEL_PEER}=${cluster}` }),
     ),
   ]);
+  const named = (name: string) =>
+    properties.filter((object) => fieldAt(object, "metadata", "name") === name);
   const isOwn = (object: unknown) => fieldAt(object, "spec", "value") === cluster;
-  const own = properties.filter(isOwn);
+  const own = named(PROPERTY_CLUSTER_ID).filter(isOwn);
+  const clusterSet = fieldAt(named(PROPERTY_CLUSTER_SET)[0], "spec", "value");
   // In a mesh, the cluster's registry is its own namespace, on which an annotation has no effect.
   const hub = own.length > 0 ? [] : namespaces;
-  return [
+  const places = [
     ...own.flatMap((object) => placeOf("own", on, CLUSTER_PROPERTIES, object)),
     ...hub.flatMap((object) => placeOf("hub", on, NAMESPACES, object)),
     ...secrets.flatMap((object) => placeOf("peer", on, SECRETS, object)),
   ];
+  return { on, places, ...(typeof clusterSet === "string" && { clusterSet }) };
 }
 
 function placeOf(place: Place, on: Cluster, resource: ApiResource, object: unknown): DrainPlace[] {

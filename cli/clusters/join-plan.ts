@@ -88,7 +88,7 @@ async function objectsOf(member: OpenMember, options: JoinOptions): Promise<Inst
   );
   return [
     ...(manifests ? [...CRDS, ...programs(mode, images, member.components)] : []),
-    ...(hub === undefined ? registryOf(member.id) : []),
+    ...(hub === undefined ? registryOf(member.id, member.server, member.endpointCidrs) : []),
     ...accounts.flat(),
     ...(dns ? DNS_RIGHTS : []),
   ];

@@ -1,5 +1,6 @@
 import { type Cidr, isCidr, parseCidr } from "../../api/cidr.ts";
 import {
+  ANNOTATION_API_SERVER,
   ANNOTATION_COMPONENTS,
   ANNOTATION_ENDPOINT_CIDRS,
   LABEL_PEER,
@@ -24,7 +25,7 @@ import {
 import { HUB_KEY, HUB_SECRET, PEER_KEY } from "../install/desired.ts";
 import type { ClusterFacts, HubFacts, KnownPeer } from "../install/facts.ts";
 import type { RegistryMode } from "../install/manifests.ts";
-import { aroundNodes, type FoundRanges } from "../install/ranges.ts";
+import { aroundNodes, type FoundRanges, rangesIn } from "../install/ranges.ts";
 import { accessIn, secretText } from "../install/registry-access.ts";
 import { INSTALL_NAMESPACE } from "../install-namespace.ts";
 import { minorVersion } from "./api-reviews.ts";
@@ -42,7 +43,7 @@ const SERVICE_CIDRS = {
 export async function readFacts(on: Cluster, signal: AbortSignal): Promise<ClusterFacts> {
   const own = { namespace: INSTALL_NAMESPACE };
   const name = "clusterset-controller";
-  const [minor, base, properties, nodes, services, configured, programs, secrets, hub] =
+  const [minor, base, properties, nodes, services, configured, programs, secrets, hub, registries] =
     await Promise.all([
       minorVersion(on, signal),
       baseFacts(on),
@@ -57,6 +58,7 @@ export async function readFacts(on: Cluster, signal: AbortSignal): Promise<Clust
       ]),
       on.list(queryOf(SECRETS, { ...own, labelSelector: LABEL_PEER })),
       on.objects.get(SECRETS, { ...own, name: HUB_SECRET }),
+      on.list(queryOf(NAMESPACES, { labelSelector: LABEL_REGISTRY })),
     ]);
   const [controller, agent, dns] = programs;
   const coreDns = containersOf(dns?.object).map((one) => textField(one, "image"))[0];
@@ -72,6 +74,7 @@ export async function readFacts(on: Cluster, signal: AbortSignal): Promise<Clust
     ...base,
     ...{ minor, podCidrs },
     ...propertiesOf(properties),
+    declared: declaredBy(registries, propertiesOf(properties).clusterId),
     nodeRegions: [...new Set(nodes.flatMap(regionOf))].sort(),
     serviceCidrs: services.flatMap((one) => cidrsAt(one, "cidrs")),
     images: Object.fromEntries(
@@ -119,7 +122,15 @@ async function baseFacts(on: Cluster) {
   };
 }
 
-function propertiesOf(properties: readonly unknown[]) {
+/** The identity that a cluster states; empty if it is no member. Rejects with an ApiFault. */
+export async function readIdentity(on: Cluster): Promise<Identity> {
+  return propertiesOf(await on.list(queryOf(CLUSTER_PROPERTIES, { optional: true })));
+}
+
+/** What ClusterProperties state. */
+type Identity = Pick<ClusterFacts, "clusterId" | "clusterSet" | "region">;
+
+function propertiesOf(properties: readonly unknown[]): Identity {
   const value = (name: string): string | undefined => {
     const found = properties.find((one) => textField(field(one, "metadata"), "name") === name);
     return textField(field(found, "spec"), "value");
@@ -133,6 +144,20 @@ function propertiesOf(properties: readonly unknown[]) {
     ...(clusterId !== undefined && { clusterId }),
     ...(clusterSet !== undefined && { clusterSet }),
     ...(region !== undefined && { region }),
+  };
+}
+
+/** What earlier joins noted in the cluster's own registry. */
+function declaredBy(registries: readonly unknown[], id: string | undefined) {
+  const own = registries.find((one) => fieldAt(one, "metadata", "labels", LABEL_REGISTRY) === id);
+  const note = (name: string): string | undefined => {
+    const value = id === undefined ? undefined : fieldAt(own, "metadata", "annotations", name);
+    return typeof value === "string" && value !== "" ? value : undefined;
+  };
+  const [server, endpointCidrs] = [note(ANNOTATION_API_SERVER), note(ANNOTATION_ENDPOINT_CIDRS)];
+  return {
+    ...(server !== undefined && URL.parse(server)?.protocol === "https:" && { server }),
+    ...(endpointCidrs !== undefined && rangesIn(endpointCidrs) && { endpointCidrs }),
   };
 }
 

@@ -2,8 +2,10 @@ import { type Command, InvalidArgumentError } from "commander";
 import { VERSION } from "../../common/version.ts";
 import { type Content, writeBundle } from "../bundle/write-bundle.ts";
 import { type ClusterFlags, withClusters } from "../clusters/contexts.ts";
-import { withClusterFlags } from "../command-line.ts";
+import { withClusterFlags, withOutputFlag } from "../command-line.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
+import { documentText, type Output } from "../output/document.ts";
+import { type Printable, printable } from "../output/printable.ts";
 import { table } from "../output/table.ts";
 import type { Terminal } from "../terminal.ts";
 
@@ -13,6 +15,8 @@ interface BundleFlags extends ClusterFlags {
   /** False: none. */
   readonly logs: boolean;
   readonly logLines: number;
+  readonly freeText?: boolean;
+  readonly output: Output;
 }
 
 /** `bundle`: everything for a bug report, without secrets. */
@@ -21,11 +25,11 @@ export function addBundle(
   terminal: Terminal,
   end: (code: ExitCode) => void,
 ): void {
-  withClusterFlags(program.command("bundle"))
+  withOutputFlag(withClusterFlags(program.command("bundle")))
     .summary("everything for a bug report, without secrets")
     .description(
       "Write an archive for a bug report: objects of clusterset-proxy, pages and logs of agents and controllers, of all contexts that are named.\n" +
-        "Secrets and ConfigMaps are not read. Values of environment variables and annotations that are not ours, and texts that look like tokens or keys, are left out; look at the archive before you send it.\n" +
+        "Secrets and ConfigMaps are not read. Values of environment variables, free text of users and of other programs, and texts that look like tokens or keys, are left out; look at the archive before you send it.\n" +
         "Exit code 3: parts could not be read; the table of contents says which, and why.",
     )
     .option("-f, --file <file>", "default: clusterset-bundle-TIME.tar.gz in this directory")
@@ -37,6 +41,7 @@ export function addBundle(
     )
     .option("--log-lines <number>", "the last lines of each log", count, 5000)
     .option("--no-logs", "without logs")
+    .option("--free-text", "annotations and labels of users and Events of other programs, too")
     .action(async (flags: BundleFlags) => end(await bundle(flags, terminal)));
 }
 
@@ -48,12 +53,16 @@ async function bundle(flags: BundleFlags, terminal: Terminal): Promise<ExitCode>
     const options = {
       mostAgents: flags.mostAgents,
       logLines: flags.logs ? flags.logLines : 0,
+      withFreeText: flags.freeText === true,
       seconds: Math.floor(now / 1000),
       program: `kubectl-clusterset ${VERSION}, ${new Date(now).toISOString()}\n`,
     };
     const contents = await writeBundle(file, clusters, options, terminal.signal);
-    terminal.out(contentsText(contents, terminal));
-    terminal.out(`\n${file} is written. Look at it before you send it.\n`);
+    if (flags.output !== "table") terminal.out(documentText({ file, contents }, flags.output));
+    else {
+      terminal.out(contentsText(contents, terminal));
+      terminal.out(printable`\n${file} is written. Look at it before you send it.\n`);
+    }
     return exitCode(contents);
   });
 }
@@ -69,7 +78,7 @@ function exitCode(contents: readonly Content[]): ExitCode {
   return contents.some(isMissing) ? EXIT.warning : EXIT.well;
 }
 
-function contentsText(contents: readonly Content[], { paint }: Terminal): string {
+function contentsText(contents: readonly Content[], terminal: Terminal): Printable {
   const rows = contents
     .filter((one) => one.fault === undefined || isMissing(one))
     .map(({ path, bytes, fault }) => [
@@ -77,7 +86,7 @@ function contentsText(contents: readonly Content[], { paint }: Terminal): string
       fault === undefined ? String(bytes) : { text: "-", style: "warning" as const },
       fault ?? "",
     ]);
-  return table(["FILE", "BYTES", "MISSING BECAUSE"], rows, paint);
+  return table(["FILE", "BYTES", "MISSING BECAUSE"], rows, terminal);
 }
 
 function count(value: string): number {

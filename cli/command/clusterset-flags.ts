@@ -2,6 +2,7 @@ import type { Command } from "commander";
 import type { Cluster } from "../clusters/cluster.ts";
 import { withClusters } from "../clusters/contexts.ts";
 import type { OpenMember } from "../clusters/handover.ts";
+import { withConnectionFlags } from "../command-line.ts";
 import type { ExitCode } from "../exit-code.ts";
 import type { Member } from "../install/members.ts";
 import type { Terminal } from "../terminal.ts";
@@ -11,6 +12,8 @@ export interface ClustersetFlags {
   readonly hub?: string;
   readonly yes?: boolean;
   readonly kubeconfig?: string;
+  /** Milliseconds. */
+  readonly requestTimeout?: number;
 }
 
 /** The clusters that such a command names. */
@@ -25,22 +28,25 @@ export function withClustersetFlags(
   contexts = "contexts of the kubeconfig, one for each cluster",
   hub = "the hub, which holds the registries; default: a mesh",
 ): Command {
-  return command
+  command
     .argument("<contexts...>", contexts)
     .option("--hub <context>", hub)
-    .option("--yes", "do not ask")
-    .option("--kubeconfig <file>", "default: $KUBECONFIG, else ~/.kube/config");
+    .option("--yes", "do not ask");
+  return withConnectionFlags(command);
 }
 
 /** Opens the clusters, runs a command on them, and closes them. Rejects with CSP_KUBECONFIG. */
 export function withNamedClusters(
   contexts: readonly string[],
-  { hub, kubeconfig }: ClustersetFlags,
+  { hub, kubeconfig, requestTimeout }: ClustersetFlags,
   terminal: Terminal,
   run: (clusters: NamedClusters) => Promise<ExitCode>,
 ): Promise<ExitCode> {
   const named = new Set(contexts);
-  const files = kubeconfig === undefined ? {} : { kubeconfig };
+  const files = {
+    ...(kubeconfig !== undefined && { kubeconfig }),
+    ...(requestTimeout !== undefined && { requestTimeout }),
+  };
   const context = [...named, ...(hub === undefined ? [] : [hub])];
   return withClusters({ ...files, context }, terminal, (clusters) => {
     const onHub = clusters.find((one) => one.context === hub);

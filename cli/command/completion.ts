@@ -7,6 +7,7 @@ import {
 import { candidates } from "../candidates.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
 import { completionScript, SHELLS, type Shell } from "../output/completion-script.ts";
+import { printable } from "../output/printable.ts";
 import type { Terminal } from "../terminal.ts";
 
 /** Cobra's directive, which kubectl expects after the candidates of a plugin: no names of files besides. */
@@ -45,7 +46,7 @@ export function addCompletion(
       const found = candidates(program, words, (placeholder) =>
         CONTEXTS.includes(placeholder) ? contextsOf(terminal) : [],
       );
-      terminal.out([...found, NO_FILES, ""].join("\n"));
+      for (const line of [...found, NO_FILES]) terminal.out(printable`${line}\n`);
       end(EXIT.well);
     });
 }

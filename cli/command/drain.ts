@@ -4,22 +4,36 @@ import { Complaints } from "../../api/parse/complaints.ts";
 import { timeOf } from "../../api/parse/time.ts";
 import { durationOf } from "../../api/parse/time-span.ts";
 import { drainText, LONGEST_DRAIN_MS, parseDrain } from "../../controller/model/drain.ts";
-import { type ClusterFlags, withClusters } from "../clusters/contexts.ts";
+import type { Cluster } from "../clusters/cluster.ts";
+import { type ClusterFlags, currentContext, withClusters } from "../clusters/contexts.ts";
 import {
+  type ClusterPlaces,
   type DrainPlace,
   drainPlaces,
   EFFECTS,
   PLACES,
   type Place,
 } from "../clusters/drain-places.ts";
-import { clusterId, withClusterFlags } from "../command-line.ts";
+import {
+  clusterId,
+  type DryRun,
+  dryRunOption,
+  withClusterFlags,
+  withOutputFlag,
+} from "../command-line.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
+import type { Output } from "../output/document.ts";
+import { printable } from "../output/printable.ts";
 import type { Terminal } from "../terminal.ts";
+import { Changes } from "./changes.ts";
+import { inEachCluster } from "./each-cluster.ts";
+import { UNKNOWN } from "./find-members.ts";
 
 /** Flags that choose where a drain is stated. */
 interface PlaceFlags extends ClusterFlags {
   readonly at?: Place;
-  readonly dryRun?: boolean;
+  readonly dryRun?: DryRun;
+  readonly output: Output;
 }
 
 interface DrainFlags extends PlaceFlags {
@@ -41,7 +55,7 @@ export function addDrain(
     .summary("take a cluster out of rotation for a time")
     .description(
       "Take a cluster out of rotation for a time: established connections stay, new ones go to other clusters, and it remains the last resort.\n" +
-        "The drain is stated on the cluster itself if one of the contexts is its own, else on the hub, else in each of the contexts that import from it.",
+        "The drain is stated on the cluster itself if one of the contexts is its own, else on the hub, else in each of the contexts that import from it. Without --context, all contexts of the kubeconfig are searched.",
     )
     .argument("<cluster>", "ID of the cluster", clusterId)
     .requiredOption(
@@ -58,7 +72,7 @@ export function addDrain(
   withPlaceFlags(program.command("undrain"))
     .summary("return a drained cluster to rotation")
     .description(
-      "Return a drained cluster to rotation: delete its drains in all contexts that state one.",
+      "Return a drained cluster to rotation: delete its drains in all contexts that state one. Without --context, all contexts of the kubeconfig are searched.",
     )
     .argument("<cluster>", "ID of the cluster", clusterId)
     .action(async (cluster: string, flags: PlaceFlags) =>
@@ -67,17 +81,19 @@ export function addDrain(
 }
 
 function withPlaceFlags(command: Command): Command {
-  return withClusterFlags(command)
+  return withOutputFlag(withClusterFlags(command))
     .addOption(
       new Option(
         "--at <place>",
         "only on its own side, on the hub, or in importing clusters",
       ).choices(PLACES),
     )
-    .option("--dry-run", "print what would change, and change nothing");
+    .addOption(dryRunOption());
 }
 
-async function drain(cluster: string, flags: DrainFlags, terminal: Terminal): Promise<ExitCode> {
+async function drain(cluster: string, flags: DrainFlags, whole: Terminal): Promise<ExitCode> {
+  const changes = new Changes(whole, flags.output);
+  const { terminal } = changes;
   const from = flags.from ?? terminal.timeOfDay();
   const { reason, by = terminal.user } = flags;
   const until = from + flags.for;
@@ -85,33 +101,88 @@ async function drain(cluster: string, flags: DrainFlags, terminal: Terminal): Pr
   const annotated = { metadata: { annotations: { [ANNOTATION_DRAIN]: value } } };
   if (parseDrain(annotated, new Complaints("")) === undefined) {
     // The fields are valid one by one, but together they may be too long; so may be the user's name.
-    terminal.note(`The drain would be invalid: ${JSON.stringify(value)}\n`);
-    terminal.note("It may have 256 characters; set --by and --reason.\n");
+    terminal.note(printable`The drain would be invalid: ${JSON.stringify(value)}\n`);
+    terminal.note(printable`It may have 256 characters; set --by and --reason.\n`);
     return EXIT.usage;
   }
-  return withClusters(flags, terminal, async (clusters) => {
-    const places = preferred(await drainPlaces(clusters, cluster), flags.at);
-    if (places.length === 0) return notFound(cluster, flags.at, terminal);
-    for (const place of places) await annotate(place, value, flags, terminal);
+  return withPlaces(cluster, flags, changes, async (found, isComplete, isNamed) => {
+    const places = preferred(found, flags.at);
+    if (places.length === 0) return notFound(cluster, flags, terminal);
+    for (const place of places) await annotate(place, value, flags, changes);
     const end = new Date(until).toISOString();
-    terminal.out(`cluster ${cluster} is drained until ${end}\n`);
-    return EXIT.well;
+    const [done, dry] = flags.dryRun === undefined ? ["is", ""] : ["would be", " (dry run)"];
+    terminal.out(printable`cluster ${cluster} ${done} drained until ${end}${dry}\n`);
+    // One statement of the cluster itself, or of the hub, counts everywhere.
+    const isEverywhere = !isNamed && places[0]?.place !== "peer";
+    return isComplete || isEverywhere ? EXIT.well : EXIT.failed;
   });
 }
 
-async function undrain(cluster: string, flags: PlaceFlags, terminal: Terminal): Promise<ExitCode> {
-  return withClusters(flags, terminal, async (clusters) => {
-    const places = await drainPlaces(clusters, cluster);
-    if (places.length === 0) return notFound(cluster, flags.at, terminal);
+async function undrain(cluster: string, flags: PlaceFlags, whole: Terminal): Promise<ExitCode> {
+  const changes = new Changes(whole, flags.output);
+  const { terminal } = changes;
+  return withPlaces(cluster, flags, changes, async (places, isComplete) => {
+    if (places.length === 0) return notFound(cluster, flags, terminal);
     const stated = places.filter(
       ({ place, drain: present }) => present !== undefined && place === (flags.at ?? place),
     );
-    for (const place of stated) await annotate(place, null, flags, terminal);
-    const contexts = clusters.map(({ context }) => context).join(", ");
+    for (const place of stated) await annotate(place, null, flags, changes);
+    const contexts = [...new Set(places.map(({ on }) => on.context))].join(", ");
     if (stated.length === 0)
-      terminal.out(`no drain of cluster ${cluster} is stated in ${contexts}\n`);
-    return EXIT.well;
+      terminal.out(printable`no drain of cluster ${cluster} is stated in ${contexts}\n`);
+    return isComplete ? EXIT.well : EXIT.failed;
   });
+}
+
+/**
+ * Runs a command on all places that can state a drain of `cluster`: of the contexts of the flags, else of all contexts of the kubeconfig
+ * that belong to its clusterset. `isComplete`: every cluster could be read. `isNamed`: by flags. An ID is unique in a clusterset only: of several, the current
+ * context's counts.
+ */
+function withPlaces(
+  cluster: string,
+  flags: PlaceFlags,
+  changes: Changes,
+  run: (places: readonly DrainPlace[], isComplete: boolean, isNamed: boolean) => Promise<ExitCode>,
+): Promise<ExitCode> {
+  const { terminal } = changes;
+  const isNamed = flags.context !== undefined || flags.allContexts === true;
+  return withClusters(isNamed ? flags : { ...flags, allContexts: true }, terminal, async (all) => {
+    const read = (on: Cluster) => drainPlaces(on, cluster);
+    const label = isNamed ? undefined : UNKNOWN;
+    const { results, failed } = await inEachCluster(all, terminal, read, label);
+    const chosen = isNamed ? results : ofOneClusterset(results, currentContext(flags, terminal));
+    if (typeof chosen === "string") {
+      terminal.note(printable`error: ${chosen}\n`);
+      return EXIT.failed;
+    }
+    // Two contexts may be users of the same cluster.
+    const places = new Map(chosen.flatMap((one) => one.places.map((it) => [it.seen.uid, it])));
+    return changes.during(() => run([...places.values()], failed.length === 0, isNamed));
+  });
+}
+
+/** The clusters of one clusterset, and its hub; a message if it is not clear which is meant. */
+function ofOneClusterset(
+  found: readonly ClusterPlaces[],
+  current: string | undefined,
+): readonly ClusterPlaces[] | string {
+  const concerned = found.filter(({ places }) => places.length > 0);
+  const sets = new Set(concerned.flatMap(({ clusterSet }) => clusterSet ?? []));
+  const own = found.find(({ on }) => on.context === current)?.clusterSet;
+  const chosen = own !== undefined && sets.has(own) ? own : [...sets][0];
+  const uids = new Set(
+    concerned.flatMap(({ places }) =>
+      places.flatMap(({ place, seen }) => (place === "hub" ? seen.uid : [])),
+    ),
+  );
+  if ((sets.size > 1 && chosen !== own) || uids.size > 1) {
+    const contexts = concerned.map(
+      ({ on, clusterSet }) => `${on.context} (${clusterSet ?? "hub"})`,
+    );
+    return `clusters of several clustersets have this ID: ${contexts.join(", ")}. Name contexts with --context.`;
+  }
+  return concerned.filter(({ clusterSet }) => clusterSet === undefined || clusterSet === chosen);
 }
 
 /** The places of the first kind that exists: one is enough, and the first has the widest effect. */
@@ -123,22 +194,21 @@ function preferred(places: readonly DrainPlace[], at: Place | undefined): DrainP
 async function annotate(
   { on, resource, name, seen, place }: DrainPlace,
   value: string | null,
-  { dryRun = false }: PlaceFlags,
-  { out }: Terminal,
+  { dryRun }: PlaceFlags,
+  changes: Changes,
 ): Promise<void> {
   const patch = { metadata: { annotations: { [ANNOTATION_DRAIN]: value } } };
-  if (!dryRun) await on.objects.patch(resource, name, patch, seen);
+  if (dryRun === undefined) await on.objects.patch(resource, name, patch, seen);
   const object = `${resource.kind.toLowerCase()}/${name.name}`;
   const done = value === null ? "undrained" : "drained";
-  out(
-    `${on.context}: ${object} ${done}, effective ${EFFECTS[place]}${dryRun ? " (dry run)" : ""}\n`,
-  );
+  const note = dryRun === undefined ? "" : " (dry run)";
+  changes.done(on, object, `${done}, effective ${EFFECTS[place]}${note}`);
 }
 
-function notFound(cluster: string, at: Place | undefined, { note }: Terminal): ExitCode {
+function notFound(cluster: string, { at }: PlaceFlags, { note }: Terminal): ExitCode {
   const where = at === undefined ? "" : ` (--at ${at})`;
   note(
-    `No context is cluster ${cluster}, its hub, or a cluster that imports from it${where}; name more with --context.\n`,
+    printable`No context is cluster ${cluster}, its hub, or a cluster that imports from it${where}; name more with --context.\n`,
   );
   return EXIT.failed;
 }

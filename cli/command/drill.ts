@@ -27,6 +27,7 @@ import { figuresOf, figuresTable, severityOf } from "../drill/figures.ts";
 import { type DrilledWorkload, workloadsOf } from "../drill/workload.ts";
 import { EXIT, type ExitCode, exitCodeOf } from "../exit-code.ts";
 import { documentText, type Output } from "../output/document.ts";
+import { oneLine, printable } from "../output/printable.ts";
 import type { Terminal } from "../terminal.ts";
 import { simulate } from "../view/simulation.ts";
 import { outcomeText } from "../view/simulation-table.ts";
@@ -88,14 +89,16 @@ function drillOf(
       throw new InvalidArgumentError("A drill is of one cluster: name one context.");
     const prepared = await prepare(on, service, flags);
     if (typeof prepared === "string") {
-      terminal.note(`error: ${on.context}: ${prepared}\n`);
+      terminal.note(printable`error: ${on.context}: ${oneLine(prepared)}\n`);
       return EXIT.failed;
     }
     const { workloads, address, port, image, outcome } = prepared;
     const { note } = terminal;
     const names = workloads.map(({ kind, name, replicas }) => `${kind} ${name} (${replicas})`);
-    note(`${on.context}: scales ${names.join(", ")} in ${service.namespace} to nothing and back\n`);
-    if (!(await isConfirmed(terminal, "Continue?", flags.yes))) return EXIT.failed;
+    note(
+      printable`${on.context}: scales ${names.join(", ")} in ${service.namespace} to nothing and back\n`,
+    );
+    if (!(await isConfirmed(terminal, printable`Continue?`, flags.yes))) return EXIT.failed;
     const phases = await drill({
       ...{ on, workloads, outcome, settle: flags.settle, timeout: flags.timeout },
       calls: {
@@ -103,11 +106,11 @@ function drillOf(
         most: (3 * flags.settle + 3 * flags.timeout) / 1000 + SPARE_SECONDS,
       },
       signal: terminal.signal,
-      step: (text) => note(`${on.context}: ${text}\n`),
+      step: (text) => note(printable`${on.context}: ${text}\n`),
     });
     terminal.out(
       flags.output === "table"
-        ? figuresTable(phases, terminal.paint)
+        ? figuresTable(phases, terminal)
         : documentText({ phases: phases.map(figuresOf) }, flags.output),
     );
     return exitCodeOf([severityOf(phases)]);

@@ -11,6 +11,7 @@ import { type ClusterFlags, withClusters } from "../clusters/contexts.ts";
 import { withClusterFlags, withOutputFlag } from "../command-line.ts";
 import { EXIT, type ExitCode, exitCodeOf } from "../exit-code.ts";
 import { documentText, type Output } from "../output/document.ts";
+import { joined, oneLine, printable } from "../output/printable.ts";
 import { ownerOf } from "../programs/address-owner.ts";
 import { podsOf } from "../programs/pods.ts";
 import { readClusterIp } from "../programs/read-cluster-ip.ts";
@@ -25,6 +26,7 @@ import {
   serviceText,
 } from "../view/explanation-text.ts";
 import { conditionOf } from "../view/status.ts";
+import { inEachCluster } from "./each-cluster.ts";
 import { importOf, nodeOf, type Target, targetOf } from "./explain-target.ts";
 
 interface ExplainFlags extends ClusterFlags {
@@ -61,23 +63,27 @@ export function addExplain(
 async function explain(target: Target, flags: ExplainFlags, terminal: Terminal): Promise<ExitCode> {
   return withClusters(flags, terminal, async (clusters) => {
     const found: (ExplainedImport | ExplainedService)[] = [];
-    for (const cluster of clusters) {
-      const one = await explainedIn(cluster, clusters, target, flags, terminal);
+    const explained = await inEachCluster(clusters, terminal, async (cluster) => ({
+      context: cluster.context,
+      one: await explainedIn(cluster, clusters, target, flags, terminal),
+    }));
+    for (const { context, one } of explained.results) {
       if (typeof one !== "string") found.push(one);
-      else if (clusters.length === 1) {
-        terminal.note(`error: ${cluster.context}: ${one.trimEnd()}\n`);
-        return EXIT.failed;
-      } else terminal.note(`${cluster.context}: ${one.trimEnd()}\n`);
+      else {
+        const label = clusters.length === 1 ? "error: " : "";
+        terminal.note(printable`${label}${context}: ${oneLine(one)}\n`);
+      }
     }
     if (found.length === 0) return EXIT.failed;
     if (flags.output === "table") {
       const texts = found.map((one) =>
         "ports" in one
-          ? explanationText(one, flags.verbose === true, terminal.paint)
-          : serviceText(one, terminal.paint),
+          ? explanationText(one, flags.verbose === true, terminal)
+          : serviceText(one, terminal),
       );
-      terminal.out(texts.join("\n"));
+      terminal.out(joined(texts, printable`\n`));
     } else terminal.out(documentText({ contexts: found }, flags.output));
+    if (explained.failed.length > 0) return EXIT.failed;
     return exitCodeOf(found.flatMap(({ clusterIp, severity }) => [clusterIp.severity, severity]));
   });
 }

@@ -6,14 +6,26 @@ import { queryOf, SERVICE_EXPORTS, SERVICES } from "../../common/kubernetes/kind
 import { metaOf } from "../../common/kubernetes/object-meta.ts";
 import type { Cluster } from "../clusters/cluster.ts";
 import { type ClusterFlags, withClusters } from "../clusters/contexts.ts";
-import { type ObjectReference, objectReference, withClusterFlags } from "../command-line.ts";
+import {
+  type DryRun,
+  dryRunOption,
+  type ObjectReference,
+  objectReference,
+  withClusterFlags,
+  withOutputFlag,
+} from "../command-line.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
+import type { Output } from "../output/document.ts";
+import { printable } from "../output/printable.ts";
 import type { Terminal } from "../terminal.ts";
+import { Changes } from "./changes.ts";
+import { inEachCluster } from "./each-cluster.ts";
 
 interface ExportFlags extends ClusterFlags {
   readonly namespace?: string;
   readonly selector?: string;
-  readonly dryRun?: boolean;
+  readonly dryRun?: DryRun;
+  readonly output: Output;
 }
 
 /** `export` and `unexport`: ServiceExports of Services, by name or by label. */
@@ -41,11 +53,11 @@ export function addExport(
 }
 
 function withExportFlags(command: Command): Command {
-  return withClusterFlags(command)
+  return withOutputFlag(withClusterFlags(command))
     .argument("[services...]", "NAMESPACE/NAME, or NAME with -n")
     .option("-n, --namespace <name>", "default: default", namespace)
     .option("-l, --selector <labels>", "all Services of the namespace with these labels")
-    .option("--dry-run", "print what would change, and change nothing");
+    .addOption(dryRunOption());
 }
 
 /** Does something with one Service; returns what it has done. */
@@ -61,20 +73,24 @@ async function forServices(
     throw new InvalidArgumentError("Expected names of Services, or -l, and not both.");
   }
   const named = services.map((text) => objectReference(text, flags.namespace));
-  return withClusters(flags, terminal, async (clusters) => {
-    for (const cluster of clusters) {
+  const changes = new Changes(terminal, flags.output);
+  const act = async (clusters: readonly Cluster[]): Promise<ExitCode> => {
+    const { failed } = await inEachCluster(clusters, terminal, async (cluster) => {
       const chosen = flags.selector === undefined ? named : await selected(cluster, flags);
-      if (chosen.length === 0) terminal.note(`${cluster.context}: no Service matches\n`);
+      if (chosen.length === 0) terminal.note(printable`${cluster.context}: no Service matches\n`);
       for (const service of chosen) {
-        const done = await change(cluster, service, flags.dryRun === true);
-        const note = flags.dryRun === true ? " (dry run)" : "";
-        terminal.out(
-          `${cluster.context}: serviceexport/${service.name} in ${service.namespace} ${done}${note}\n`,
+        const done = await change(cluster, service, flags.dryRun !== undefined);
+        const note = flags.dryRun === undefined ? "" : " (dry run)";
+        changes.done(
+          cluster,
+          `serviceexport/${service.name} in ${service.namespace}`,
+          `${done}${note}`,
         );
       }
-    }
-    return EXIT.well;
-  });
+    });
+    return failed.length === 0 ? EXIT.well : EXIT.failed;
+  };
+  return withClusters(flags, terminal, (clusters) => changes.during(() => act(clusters)));
 }
 
 /** Services with the labels of `-l`. */

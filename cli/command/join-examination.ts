@@ -5,10 +5,12 @@ import { whyUnreachable } from "../clusters/reach.ts";
 import { readFacts, readHub } from "../clusters/read-facts.ts";
 import type { HubFacts } from "../install/facts.ts";
 import { findingsOf, serviceOverlaps } from "../install/findings.ts";
-import { membersOf } from "../install/members.ts";
+import { contradictions, membersOf } from "../install/members.ts";
+import { type Printable, printable } from "../output/printable.ts";
 import { table } from "../output/table.ts";
 import type { Terminal } from "../terminal.ts";
 import { openMembers } from "./clusterset-flags.ts";
+import { inEachCluster } from "./each-cluster.ts";
 import { imagesOf } from "./image-flags.ts";
 import { type JoinFlags, memberFlags } from "./join-flags.ts";
 
@@ -20,10 +22,12 @@ export async function examined(
   terminal: Terminal,
 ): Promise<JoinOptions | undefined> {
   const { clusterset, clustersetCidr, skipManifests = false, dns } = flags;
-  const [facts, hub] = await Promise.all([
-    Promise.all(clusters.map((on) => readFacts(on, terminal.signal))),
-    onHub && readHub(onHub),
+  const [{ results: facts, failed }, onHubs] = await Promise.all([
+    inEachCluster(clusters, terminal, (on) => readFacts(on, terminal.signal)),
+    inEachCluster(onHub === undefined ? [] : [onHub], terminal, readHub),
   ]);
+  if (failed.length > 0 || onHubs.failed.length > 0) return undefined;
+  const [hub] = onHubs.results;
   const unnamed = unknownContexts(clusters, flags);
   const found = membersOf(facts, memberFlags(flags), hub);
   const set = {
@@ -35,13 +39,14 @@ export async function examined(
     dns,
   };
   const { faults, warnings } = findingsOf(set);
-  const all = [...unnamed, ...found.faults, ...faults, ...serviceOverlaps(set)];
-  for (const warning of warnings) terminal.note(`warning: ${warning}\n`);
-  for (const fault of all) terminal.note(`error: ${fault}\n`);
+  const differences = hub === undefined ? contradictions(found.members, memberFlags(flags)) : [];
+  const all = [...unnamed, ...found.faults, ...faults, ...serviceOverlaps(set), ...differences];
+  for (const warning of warnings) terminal.note(printable`warning: ${warning}\n`);
+  for (const fault of all) terminal.note(printable`error: ${fault}\n`);
   if (all.length > 0) return undefined;
   const members = openMembers(found.members, clusters);
   for (const warning of await unreachable(members, onHub, hub, flags))
-    terminal.note(`warning: ${warning}\n`);
+    terminal.note(printable`warning: ${warning}\n`);
   terminal.out(membersText(members, terminal));
   return {
     ...{ clusterset, members, dns, manifests: !skipManifests, images: imagesOf(flags) },
@@ -96,9 +101,9 @@ function isLoopback(server: string): boolean {
   return /^(localhost|127\.|\[::1\])/.test(URL.parse(server)?.hostname ?? "");
 }
 
-function membersText(members: readonly OpenMember[], { paint }: Terminal): string {
+function membersText(members: readonly OpenMember[], terminal: Terminal): Printable {
   const rows = members.map(({ id, context, region, endpointCidrs, rangesFrom, server }) => [
     ...[id, context, region ?? "(none)", `${endpointCidrs} (${rangesFrom})`, server],
   ]);
-  return `${table(["CLUSTER", "CONTEXT", "REGION", "RANGES OF PODS", "API SERVER FOR OTHERS"], rows, paint)}\n`;
+  return printable`${table(["CLUSTER", "CONTEXT", "REGION", "RANGES OF PODS", "API SERVER FOR OTHERS"], rows, terminal)}\n`;
 }

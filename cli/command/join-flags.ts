@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { type Cidr, isCidr, parseCidr } from "../../api/cidr.ts";
 import { isClusterId, isClusterSetId, isLabelValue } from "../../api/names.ts";
-import { timeoutOption } from "../command-line.ts";
+import { DRY_RUNS, type DryRun, dryRunOption, timeoutOption } from "../command-line.ts";
 import { COMPONENTS } from "../install/components.ts";
 import {
   type ComponentFlag,
@@ -14,6 +14,9 @@ import { byContext } from "./cluster-values.ts";
 import { type ClustersetFlags, withClustersetFlags } from "./clusterset-flags.ts";
 import { type ImageFlags, withImageFlags } from "./image-flags.ts";
 
+/** Default of agents and controllers. */
+const CLUSTERSET_CIDR = "241.0.0.0/8";
+
 /** Flags of `join`. */
 export interface JoinFlags extends ClustersetFlags, ImageFlags, Partial<MemberFlags> {
   readonly component?: readonly ComponentFlag[];
@@ -23,7 +26,7 @@ export interface JoinFlags extends ClustersetFlags, ImageFlags, Partial<MemberFl
   readonly skipManifests?: boolean;
   readonly skipReachability?: boolean;
   readonly dns: boolean;
-  readonly dryRun?: "client" | "server";
+  readonly dryRun?: DryRun;
   readonly output?: "yaml";
   readonly forceConflicts?: boolean;
   /** Milliseconds. */
@@ -56,11 +59,10 @@ export function withJoinFlags(command: Command): Command {
       "URL of a cluster's API server for the other clusters; default: of the kubeconfig",
       byContext((value) => (isHttps(value) ? undefined : "Expected an https URL.")),
     )
-    .option(
-      "--clusterset-cidr <ranges>",
-      "ClusterSet CIDRs, which no other range may overlap",
-      cidrs,
-      cidrs("241.0.0.0/8"),
+    .addOption(
+      new Option("--clusterset-cidr <ranges>", "ClusterSet CIDRs, which no other range may overlap")
+        .argParser(cidrs)
+        .default(cidrs(CLUSTERSET_CIDR), CLUSTERSET_CIDR),
     );
   return withImageFlags(command)
     .option(
@@ -77,12 +79,7 @@ export function withJoinFlags(command: Command): Command {
       "do not check first, with a short-lived pod in each cluster, that pods reach API servers and each other",
     )
     .option("--no-dns", "leave CoreDNS as it is")
-    .addOption(
-      new Option("--dry-run <kind>", "print what would change, and change nothing").choices([
-        "client",
-        "server",
-      ]),
-    )
+    .addOption(dryRunOption(DRY_RUNS))
     .addOption(
       new Option(
         "-o, --output <format>",

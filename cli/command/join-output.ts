@@ -3,6 +3,7 @@ import { EXIT, type ExitCode } from "../exit-code.ts";
 import { titleOf } from "../install/install-object.ts";
 import { documentText } from "../output/document.ts";
 import type { PlanLine } from "../output/plan-text.ts";
+import { printable } from "../output/printable.ts";
 import type { Terminal } from "../terminal.ts";
 
 /** What a join does to each object of a cluster. */
@@ -26,14 +27,21 @@ export function linesOf(plan: ContextPlan): PlanLine[] {
 /** All objects by context, for GitOps. Their order is that of a join. */
 export function printManifests(plans: readonly ContextPlan[], { out, note }: Terminal): ExitCode {
   for (const { on, objects, handovers, identity, names } of plans) {
-    out(`# Context ${on.context}\n`);
-    for (const { object } of [...objects, ...identity]) out(`---\n${documentText(object, "yaml")}`);
+    out(printable`# Context ${on.context}\n`);
+    for (const { object } of [...objects, ...identity])
+      out(printable`---\n${documentText(object, "yaml")}`);
     for (const [{ secret }] of handovers)
-      out(`# ${titleOf(secret)}: not printed, because it has a token. Run join to create it.\n`);
+      out(
+        printable`# ${titleOf(secret)}: not printed, because it has a token. Run join to create it.\n`,
+      );
     if (names?.action === "changed")
-      out(`# ${titleOf(NAMES_OBJECT)}: run join, or add the block of deploy/coredns/names.\n`);
-    out("---\n");
+      out(
+        printable`# ${titleOf(NAMES_OBJECT)}: run join, or add the block of deploy/coredns/names.\n`,
+      );
+    out(printable`---\n`);
   }
-  note("Secrets with tokens are not printed: run join without -o, with --skip-manifests.\n");
+  note(
+    printable`Secrets with tokens are not printed: run join without -o, with --skip-manifests.\n`,
+  );
   return EXIT.well;
 }

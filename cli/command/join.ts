@@ -12,6 +12,7 @@ import { untilRolledOut } from "../clusters/rollout.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
 import { WORKLOADS } from "../install/workloads.ts";
 import { planText } from "../output/plan-text.ts";
+import { printable } from "../output/printable.ts";
 import { untilControllersSee } from "../programs/controllers-see.ts";
 import type { Terminal } from "../terminal.ts";
 import { withNamedClusters } from "./clusterset-flags.ts";
@@ -58,13 +59,13 @@ async function carryOut(
   flags: JoinFlags,
   terminal: Terminal,
 ): Promise<ExitCode> {
-  const { out, note, paint, signal } = terminal;
+  const { out, note, signal } = terminal;
   const lines = plans.flatMap(linesOf);
-  out(planText(lines, paint));
+  out(planText(lines, terminal));
   const conflicts = lines.filter(({ action }) => action === "conflict");
   if (conflicts.length > 0) {
     note(
-      "error: other programs own fields that would change. Change them there, or take them over with --force-conflicts.\n",
+      printable`error: other programs own fields that would change. Change them there, or take them over with --force-conflicts.\n`,
     );
     return EXIT.failed;
   }
@@ -78,23 +79,23 @@ async function carryOut(
       );
     }),
   );
-  for (const sentence of rights.flat()) note(`error: ${sentence}\n`);
+  for (const sentence of rights.flat()) note(printable`error: ${sentence}\n`);
   if (rights.flat().length > 0) return EXIT.failed;
   if (plans.every(isDone)) {
-    out("nothing to do\n");
+    out(printable`nothing to do\n`);
     return EXIT.well;
   }
   if (flags.dryRun !== undefined) {
-    out("dry run: nothing was changed\n");
+    out(printable`dry run: nothing was changed\n`);
     return EXIT.well;
   }
   if (!flags.skipReachability && !(await isReachable(plans, options, flags.timeout, terminal)))
     return EXIT.failed;
-  if (!(await isConfirmed(terminal, "Are the ranges right, and continue?", flags.yes)))
+  if (!(await isConfirmed(terminal, printable`Are the ranges right, and continue?`, flags.yes)))
     return EXIT.failed;
   await applyJoin(plans, {
     ...{ force: options.force, signal, timeOfDay: terminal.timeOfDay() },
-    done: ({ context }, title, action) => out(`${context}: ${title} ${action}\n`),
+    done: ({ context }, title, action) => out(printable`${context}: ${title} ${action}\n`),
   });
   if (flags.wait) await settle(options, flags.timeout, terminal);
   return EXIT.well;
@@ -111,7 +112,7 @@ async function settle(
     members.map(async ({ on }) => {
       for (const workload of WORKLOADS) {
         await untilRolledOut(on, workload, timeout, signal);
-        out(`${on.context}: ${workload.name} is ready\n`);
+        out(printable`${on.context}: ${workload.name} is ready\n`);
       }
     }),
   );
@@ -119,7 +120,8 @@ async function settle(
     members.map(async ({ on, id }) => {
       const others = ids.filter((one) => one !== id);
       await untilControllersSee(on, others, timeout, signal);
-      if (others.length > 0) out(`${on.context}: its controller reads ${others.join(", ")}\n`);
+      if (others.length > 0)
+        out(printable`${on.context}: its controller reads ${others.join(", ")}\n`);
     }),
   );
 }

@@ -1,13 +1,16 @@
 import type { Command } from "commander";
 import type { Cluster } from "../clusters/cluster.ts";
 import { applyNames, planNames } from "../clusters/cluster-names.ts";
-import { withClusters } from "../clusters/contexts.ts";
+import { noContext, withClusters } from "../clusters/contexts.ts";
 import {
+  CLEANUP_NAMESPACE,
   cleanNodes,
   crdsOf,
   deleteAll,
+  existingObjects,
   exportsOf,
   leftBehind,
+  readersOf,
   untilEnded,
   untilStopped,
   untilUnused,
@@ -16,7 +19,15 @@ import {
 import { MEMBERS_NAMESPACE } from "../clusters/handover.ts";
 import type { ApplyOptions } from "../clusters/join-plan.ts";
 import { readFacts } from "../clusters/read-facts.ts";
-import { clusterId, listed, timeoutOption } from "../command-line.ts";
+import {
+  clusterId,
+  type DryRun,
+  dryRunOption,
+  listed,
+  timeoutOption,
+  withConnectionFlags,
+  withOutputFlag,
+} from "../command-line.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
 import {
   objectOf,
@@ -29,9 +40,14 @@ import { HUB_SECRET } from "../install/desired.ts";
 import type { ClusterFacts } from "../install/facts.ts";
 import { type InstallObject, titleOf } from "../install/install-object.ts";
 import { INSTALL_NAMESPACE } from "../install-namespace.ts";
+import type { Output } from "../output/document.ts";
 import { planText } from "../output/plan-text.ts";
+import { printable } from "../output/printable.ts";
 import type { Terminal } from "../terminal.ts";
+import { Changes } from "./changes.ts";
 import { isConfirmed } from "./confirm.ts";
+import { inEachCluster } from "./each-cluster.ts";
+import { findMembers } from "./find-members.ts";
 
 interface LeaveFlags {
   readonly context?: readonly string[];
@@ -41,12 +57,14 @@ interface LeaveFlags {
   readonly keepPrograms?: boolean;
   readonly keepCrds?: boolean;
   readonly agentImage?: string;
-  readonly dryRun?: boolean;
+  readonly dryRun?: DryRun;
+  readonly output: Output;
   readonly yes?: boolean;
   readonly wait: boolean;
   /** Milliseconds. */
   readonly timeout: number;
   readonly kubeconfig?: string;
+  readonly requestTimeout?: number;
 }
 
 /** A cluster that leaves, and all that knows it. */
@@ -71,72 +89,121 @@ export function addLeave(
   terminal: Terminal,
   end: (code: ExitCode) => void,
 ): void {
-  program
-    .command("leave")
+  withOutputFlag(withConnectionFlags(program.command("leave")))
     .summary("take a cluster out of its clusterset")
     .description(
       "Take a cluster out of its clusterset, in the order that interrupts no connection: withdraw its exports, wait until no other cluster uses its endpoints, remove it from the others, then delete programs, permissions and rules of nodes.\n" +
         "Prints what it will delete and asks first. It can be repeated: a run after a break continues.",
     )
     .argument("<context>", "context of the cluster that leaves")
-    .option("--context <names>", "contexts of the other members, separated by commas", listed)
-    .option("--hub <context>", "the hub, in place of the other members")
+    .option(
+      "--context <names>",
+      "contexts of the other members, separated by commas; default: all that the kubeconfig has",
+      listed,
+    )
+    .option(
+      "--hub <context>",
+      "the hub, in place of the other members; default: if the kubeconfig has it",
+    )
     .option("--id <id>", "its ID, if its ClusterProperty is gone", clusterId)
     .option("--absent <ids>", "IDs of members that no longer exist", listed)
     .option("--keep-programs", "only make it the only member of its clusterset (mesh)")
     .option("--keep-crds", "keep the CRDs with all ServiceExports and ServiceImports")
     .option("--agent-image <image>", "image that cleans the nodes; default: of its agents")
-    .option("--dry-run", "print what would be deleted, and delete nothing")
+    .addOption(dryRunOption())
     .option("--yes", "do not ask")
     .option("--no-wait", "do not wait until others no longer use its endpoints")
     .addOption(timeoutOption("for each wait", "3m"))
-    .option("--kubeconfig <file>", "default: $KUBECONFIG, else ~/.kube/config")
     .action(async (context: string, flags: LeaveFlags) =>
       end(await leave(context, flags, terminal)),
     );
 }
 
-function leave(leaving: string, flags: LeaveFlags, terminal: Terminal): Promise<ExitCode> {
-  const { kubeconfig, hub, context: others = [] } = flags;
-  const context = [leaving, ...others, ...(hub === undefined ? [] : [hub])];
-  const files = kubeconfig === undefined ? {} : { kubeconfig };
-  return withClusters({ ...files, context }, terminal, async (clusters) => {
-    const departure = await examined(clusters, flags, terminal);
+function leave(leaving: string, flags: LeaveFlags, whole: Terminal): Promise<ExitCode> {
+  const changes = new Changes(whole, flags.output);
+  const { terminal } = changes;
+  const { context, hub, kubeconfig, requestTimeout } = flags;
+  const named = [leaving, ...(context ?? []), ...(hub === undefined ? [] : [hub])];
+  const clusterFlags = {
+    ...(context === undefined && hub === undefined ? { allContexts: true } : { context: named }),
+    ...(kubeconfig !== undefined && { kubeconfig }),
+    ...(requestTimeout !== undefined && { requestTimeout }),
+  };
+  const act = async (clusters: readonly Cluster[]): Promise<ExitCode> => {
+    const departure = await examined(leaving, clusters, flags, terminal);
     if (departure === undefined) return EXIT.failed;
-    const before = await beforeTheEnd(departure);
-    const after = flags.keepPrograms === true ? [] : await atTheEnd(departure, flags, terminal);
+    const [before, atEnd] = await Promise.all([
+      existing(await beforeTheEnd(departure, flags)),
+      existing(await atTheEnd(departure, flags)),
+    ]);
+    if (!isMember([...before, ...atEnd]) && flags.agentImage === undefined) {
+      terminal.out(
+        printable`${leaving}: not a member: nothing to delete. If its nodes have rules of agents that are gone: --agent-image IMAGE removes them.\n`,
+      );
+      return EXIT.well;
+    }
+    const after = flags.keepPrograms === true ? [] : atEnd;
     const lines = [...before, ...after].flatMap(({ on, objects }) =>
       objects.map((object) => ({
         ...{ context: on.context, action: "deleted", object: titleOf(object) },
       })),
     );
-    terminal.out(planText(lines, terminal.paint));
-    if (flags.dryRun === true) {
-      terminal.out("dry run: nothing was deleted\n");
+    terminal.out(planText(lines, terminal));
+    if (after.length > 0) await noteOtherCrds(departure.on, flags, terminal);
+    if (flags.dryRun !== undefined) {
+      changes.add(lines);
+      terminal.out(printable`dry run: nothing was deleted\n`);
       return EXIT.well;
     }
-    const question = `Cluster ${departure.id} leaves. Continue?`;
+    const question = printable`Cluster ${departure.id} leaves. Continue?`;
     if (!(await isConfirmed(terminal, question, flags.yes))) return EXIT.failed;
-    await carryOut(departure, before, after, flags, terminal);
+    await carryOut(departure, before, after, flags, changes);
     return EXIT.well;
-  });
+  };
+  return withClusters(clusterFlags, terminal, (clusters) => changes.during(() => act(clusters)));
+}
+
+/** The deletions, without objects that do not exist. */
+function existing(deletions: readonly Deletion[]): Promise<Deletion[]> {
+  return Promise.all(
+    deletions.map(async ({ on, objects }) => ({ on, objects: await existingObjects(on, objects) })),
+  );
+}
+
+/** Kinds that other implementations of the API write, too. */
+const SHARED_KINDS = ["ServiceExport", "ClusterProperty"];
+
+/** True if something of ours is there. */
+function isMember(deletions: readonly Deletion[]): boolean {
+  return deletions.some(({ objects }) => objects.some(({ kind }) => !SHARED_KINDS.includes(kind)));
 }
 
 /** Reads the clusters; undefined if others would be left with a cluster that is gone, which is then said. */
 async function examined(
+  leaving: string,
   clusters: readonly Cluster[],
   flags: LeaveFlags,
-  { note, signal }: Terminal,
+  terminal: Terminal,
 ): Promise<Departure | undefined> {
-  const [on, ...more] = clusters;
-  if (on === undefined) return undefined;
-  const onHub = flags.hub === undefined ? undefined : more.at(-1);
+  const { note, signal } = terminal;
+  const on = clusters.find(({ context }) => context === leaving);
+  if (on === undefined) throw noContext(leaving, clusters);
   const facts = await readFacts(on, signal);
   const id = flags.id ?? facts.clusterId ?? on.context;
-  const members = more.filter((one) => one !== onHub);
-  const others = await Promise.all(
-    members.map(async (one) => ({ on: one, facts: await readFacts(one, signal) })),
-  );
+  const isNamed = flags.context !== undefined || flags.hub !== undefined;
+  const onHub = clusters.find(({ context }) => context === flags.hub);
+  const found = isNamed
+    ? {
+        members: clusters.filter((one) => one !== on && one !== onHub),
+        ...(onHub !== undefined && { hub: onHub }),
+      }
+    : await findMembers(facts, clusters, terminal);
+  const { results: others, failed } = await inEachCluster(found.members, terminal, async (one) => ({
+    on: one,
+    facts: await readFacts(one, signal),
+  }));
+  if (failed.length > 0) return undefined;
+  const { hub } = found;
   const known = new Set([
     ...others.flatMap((one) => one.facts.clusterId ?? []),
     ...(flags.absent ?? []),
@@ -148,20 +215,23 @@ async function examined(
           `${on.context} has peers that no context is: ${unknown.join(", ")}. Name them with --context, or with --absent if they no longer exist.`,
         ]
       : []),
-    ...(facts.mode === "hub" && onHub === undefined
+    ...(facts.mode === "hub" && hub === undefined
       ? [`${on.context}: its registry is on a hub. Name it with --hub.`]
       : []),
-    ...(flags.keepPrograms === true && onHub !== undefined
+    ...(flags.keepPrograms === true && hub !== undefined
       ? ["--keep-programs: a member of a hub cannot be without it."]
       : []),
   ];
-  for (const fault of faults) note(`error: ${fault}\n`);
+  for (const fault of faults) note(printable`error: ${fault}\n`);
   if (faults.length > 0) return undefined;
-  return { on, id, facts, others, ...(onHub !== undefined && { hub: onHub }) };
+  return { on, id, facts, others, ...(hub !== undefined && { hub }) };
 }
 
 /** Exports, and all by which others know the cluster, and it them. */
-async function beforeTheEnd({ on, id, facts, hub, others }: Departure): Promise<Deletion[]> {
+async function beforeTheEnd(
+  { on, id, facts, hub, others }: Departure,
+  { keepPrograms = false }: LeaveFlags,
+): Promise<Deletion[]> {
   const peers = others.flatMap((other): Deletion[] => {
     const { clusterId } = other.facts;
     if (clusterId === undefined) return [];
@@ -179,6 +249,8 @@ async function beforeTheEnd({ on, id, facts, hub, others }: Departure): Promise<
     ...peers,
     ...(hub === undefined ? [] : [{ on: hub, objects: tracesOnHub(id, MEMBERS_NAMESPACE) }]),
     { on, objects: own.map((name) => objectOf("Secret", name, INSTALL_NAMESPACE)) },
+    // Without programs, the registry goes with all that is in it.
+    ...(keepPrograms ? [{ on, objects: await readersOf(on, id) }] : []),
   ];
 }
 
@@ -186,21 +258,28 @@ async function beforeTheEnd({ on, id, facts, hub, others }: Departure): Promise<
 async function atTheEnd(
   { on, id, hub, facts }: Departure,
   { keepCrds = false }: LeaveFlags,
-  { note }: Terminal,
 ): Promise<Deletion[]> {
   const crds = await crdsOf(on);
-  if (!keepCrds && crds.others.length > 0) {
-    note(
-      `${on.context}: CRDs that join did not apply stay: ${crds.others.join(", ")}. If nothing else uses them: kubectl delete -f deploy/crds\n`,
-    );
-  }
   const mode = hub === undefined ? "mesh" : "hub";
   return [
     { on, objects: workloadsToDelete(mode, facts.components) },
     { on, objects: programsToDelete(mode, id, facts.components) },
     { on, objects: await leftBehind(on) },
     { on, objects: keepCrds ? [] : crds.own },
+    { on, objects: [objectOf("Namespace", CLEANUP_NAMESPACE)] },
   ];
+}
+
+async function noteOtherCrds(
+  on: Cluster,
+  { keepCrds = false }: LeaveFlags,
+  { note }: Terminal,
+): Promise<void> {
+  const { others } = await crdsOf(on);
+  if (keepCrds || others.length === 0) return;
+  note(
+    printable`${on.context}: CRDs that join did not apply stay: ${others.join(", ")}. If nothing else uses them: kubectl delete -f deploy/crds\n`,
+  );
 }
 
 async function carryOut(
@@ -208,22 +287,20 @@ async function carryOut(
   before: readonly Deletion[],
   after: readonly Deletion[],
   flags: LeaveFlags,
-  { out, signal, timeOfDay }: Terminal,
+  { terminal: { out, signal, timeOfDay }, done }: Changes,
 ): Promise<void> {
   const { wait, timeout, keepPrograms = false } = flags;
-  const done = ({ context }: Cluster, title: string, action: string) =>
-    out(`${context}: ${title} ${action}\n`);
   const options = { force: false, signal, timeOfDay: timeOfDay(), done };
   const [exports, ...traces] = before;
   if (exports !== undefined) await deleteAll(on, exports.objects, options);
   if (wait) {
     for (const other of others) await untilUnused(other.on, id, timeout, signal);
     if (hub !== undefined) await untilWithdrawn(hub, id, timeout, signal);
-    out(`no other cluster uses endpoints of ${id}\n`);
+    out(printable`no other cluster uses endpoints of ${id}\n`);
   }
   for (const { on: there, objects } of traces) await deleteAll(there, objects, options);
   const cleanup = keepPrograms ? [] : await removePrograms({ on, facts }, after, flags, options);
-  if (!keepPrograms) out(`${on.context}: the agents' rules are removed from all nodes\n`);
+  if (!keepPrograms) out(printable`${on.context}: the agents' rules are removed from all nodes\n`);
   for (const { on: there, objects } of [...traces, ...after, { on, objects: cleanup }])
     await untilEnded(there, objects, signal);
 }

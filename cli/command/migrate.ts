@@ -35,7 +35,9 @@ import {
 import { migrationText } from "../migrate/migration-text.ts";
 import { FROM } from "../migrate/sources.ts";
 import { documentText, type Output } from "../output/document.ts";
+import { joined, type Printable, printable } from "../output/printable.ts";
 import type { Terminal } from "../terminal.ts";
+import { inEachCluster } from "./each-cluster.ts";
 
 interface MigrateFlags extends ClusterFlags {
   readonly from: Source;
@@ -87,22 +89,27 @@ async function migrate(flags: MigrateFlags, terminal: Terminal): Promise<ExitCod
         "-o yaml prints the objects of one cluster: name one --context.",
       );
     }
-    const all = await Promise.all(
-      clusters.map(async (one) => kind.migrate(await read(one, flags))),
+    const { results: all, failed } = await inEachCluster(clusters, terminal, async (one) =>
+      kind.migrate(await read(one, flags)),
     );
+    // Steps for a part of the clusters would be in the wrong order.
+    if (failed.length > 0) return EXIT.failed;
     const severities = all.flatMap(({ findings }) => findings.map(severityOf));
     const isNothing = severities.length === 0;
     const steps = isNothing || severities.includes("fault") ? [] : stepsOf(kind, all);
     if (step !== undefined) terminal.out(yamlOf(all, step));
     else if (output === "json") terminal.out(documentText({ from, contexts: all, steps }, output));
-    else terminal.out(migrationText(kind, all, steps, terminal.paint));
+    else terminal.out(migrationText(kind, all, steps, terminal));
     return isNothing ? EXIT.warning : step === undefined ? exitCodeOf(severities) : EXIT.well;
   });
 }
 
-function yamlOf(all: readonly Migration[], step: ObjectStep): string {
+function yamlOf(all: readonly Migration[], step: ObjectStep): Printable {
   const manifests = all.flatMap((one) => manifestsOf(one, step));
-  return manifests.map((one) => documentText(one, "yaml")).join("---\n");
+  return joined(
+    manifests.map((one) => documentText(one, "yaml")),
+    printable`---\n`,
+  );
 }
 
 /** Lists what a migration looks at. Rejects with an ApiFault. */

@@ -1,6 +1,7 @@
 import { isCidr, parseCidr } from "../../api/cidr.ts";
 import type { ContextPlan, JoinOptions } from "../clusters/join-plan.ts";
 import { isInside, rangesIn } from "../install/ranges.ts";
+import { printable } from "../output/printable.ts";
 import { runProbes } from "../reach/probe.ts";
 import { probesOf } from "../reach/probes-of.ts";
 import { nodeWarnings, reachFaults, reachTable } from "../reach/report.ts";
@@ -18,21 +19,22 @@ export async function isReachable(
   plans: readonly ContextPlan[],
   options: JoinOptions,
   timeout: number,
-  { out, note, paint, signal, timeOfDay }: Terminal,
+  terminal: Terminal,
 ): Promise<boolean> {
+  const { out, note, signal, timeOfDay } = terminal;
   const { members, hub } = options;
   const probes = await probesOf(plans, options);
   if (probes.length === 0) return true;
   const nameless = probes.filter(({ image }) => image === "");
   for (const { on } of nameless)
     note(
-      `error: ${on.context}: no image for a pod that checks what it reaches: give --controller-image.\n`,
+      printable`error: ${on.context}: no image for a pod that checks what it reaches: give --controller-image.\n`,
     );
   if (nameless.length > 0) return false;
-  note("checks what pods of the clusters reach, with a short-lived pod in each\n");
-  const warn = (sentence: string) => note(`warning: ${sentence}\n`);
+  note(printable`checks what pods of the clusters reach, with a short-lived pod in each\n`);
+  const warn = (sentence: string) => note(printable`warning: ${sentence}\n`);
   const found = await runProbes(probes, { timeout, signal, timeOfDay: timeOfDay(), warn });
-  if (found.reached.length > 0) out(`\n${reachTable(found.reached, paint)}`);
+  if (found.reached.length > 0) out(printable`\n${reachTable(found.reached, terminal)}`);
   for (const { context, id, endpointCidrs } of members) {
     const outside = outsideOf(endpointCidrs, found.addresses.get(id) ?? []);
     if (outside !== undefined)
@@ -44,8 +46,8 @@ export async function isReachable(
   const servers = new Map(members.map(({ id, server }) => [id, server]));
   if (hub !== undefined) servers.set(hub.on.context, hub.server);
   const faults = [...found.faults, ...reachFaults(found.reached, (to) => servers.get(to))];
-  for (const fault of faults) note(`error: ${fault}\n`);
-  if (faults.length > 0) note(`${ADVICE}\n`);
+  for (const fault of faults) note(printable`error: ${fault}\n`);
+  if (faults.length > 0) note(printable`${ADVICE}\n`);
   return faults.length === 0;
 }
 

@@ -1,22 +1,29 @@
 import type { Command } from "commander";
-import { hubHandover, meshHandover } from "../clusters/handover.ts";
+import { hubHandover, meshHandover, type OpenMember } from "../clusters/handover.ts";
 import { readFacts, readHub } from "../clusters/read-facts.ts";
 import { planRotation, rotateToken } from "../clusters/rotate-token.ts";
-import { timeoutOption } from "../command-line.ts";
+import { type DryRun, dryRunOption, timeoutOption, withOutputFlag } from "../command-line.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
+import type { ClusterFacts } from "../install/facts.ts";
 import { titleOf } from "../install/install-object.ts";
 import { membersOf, NO_FLAGS } from "../install/members.ts";
+import type { Output } from "../output/document.ts";
+import { printable } from "../output/printable.ts";
 import type { Terminal } from "../terminal.ts";
+import { Changes } from "./changes.ts";
 import {
   type ClustersetFlags,
+  type NamedClusters,
   openMembers,
   withClustersetFlags,
   withNamedClusters,
 } from "./clusterset-flags.ts";
 import { isConfirmed } from "./confirm.ts";
+import { inEachCluster } from "./each-cluster.ts";
 
 interface RotateFlags extends ClustersetFlags {
-  readonly dryRun?: boolean;
+  readonly dryRun?: DryRun;
+  readonly output: Output;
   /** Milliseconds. */
   readonly timeout: number;
 }
@@ -27,13 +34,13 @@ export function addRotate(
   terminal: Terminal,
   end: (code: ExitCode) => void,
 ): void {
-  withClustersetFlags(program.command("rotate"))
+  withOutputFlag(withClustersetFlags(program.command("rotate")))
     .summary("replace the tokens of all pairs of clusters, or of the hub")
     .description(
       "Replace the tokens of all pairs of clusters, or of the hub: a second token, then the kubeconfig, and once the API server has seen it in use, the first token is deleted. No watch is without a valid token.\n" +
         "It can be repeated: a rotation that broke off is completed.",
     )
-    .option("--dry-run", "print what would change, and change nothing")
+    .addOption(dryRunOption())
     .addOption(timeoutOption("until a new token is in use", "3m"))
     .action(async (contexts: readonly string[], flags: RotateFlags) =>
       end(await rotate(contexts, flags, terminal)),
@@ -43,19 +50,26 @@ export function addRotate(
 function rotate(
   contexts: readonly string[],
   flags: RotateFlags,
-  terminal: Terminal,
+  whole: Terminal,
 ): Promise<ExitCode> {
-  return withNamedClusters(contexts, flags, terminal, async ({ members, hub: onHub }) => {
-    const { out, note, signal } = terminal;
-    const facts = await Promise.all(members.map((on) => readFacts(on, signal)));
-    const found = membersOf(facts, NO_FLAGS, onHub && (await readHub(onHub)));
-    for (const fault of found.faults) note(`error: ${fault}\n`);
+  const changes = new Changes(whole, flags.output);
+  const { terminal } = changes;
+  const act = async ({ members, hub: onHub }: NamedClusters): Promise<ExitCode> => {
+    const { note, signal } = terminal;
+    const { results: facts, failed } = await inEachCluster(members, terminal, (on) =>
+      readFacts(on, signal),
+    );
+    if (failed.length > 0) return EXIT.failed;
+    const found = membersOf(facts.map(withAnyRanges), NO_FLAGS, onHub && (await readHub(onHub)));
+    for (const fault of found.faults) note(printable`error: ${fault}\n`);
     if (found.faults.length > 0) return EXIT.failed;
     const open = openMembers(found.members, members);
     const handovers =
       onHub === undefined
         ? open.flatMap((owner) =>
-            open.filter((one) => one !== owner).map((reader) => meshHandover(owner, reader)),
+            open
+              .filter((one) => one !== owner)
+              .map((reader) => meshHandover(asKnownBy(reader, owner), reader)),
           )
         : open.map((member) => hubHandover(onHub, onHub.address, member));
     const rotations = await Promise.all(handovers.map(planRotation));
@@ -63,18 +77,32 @@ function rotate(
       const { from, namespace, to, secret } = handover;
       const verb =
         fresh === undefined ? "gets a new token" : `continues with the token in ${fresh}`;
-      out(`${to.context}: ${titleOf(secret)} ${verb}\n`);
-      for (const name of old) out(`${from.context}: ${namespace}/secret/${name} is deleted then\n`);
+      changes.done(to, titleOf(secret), verb);
+      for (const name of old) changes.done(from, `${namespace}/secret/${name}`, "is deleted then");
     }
-    if (rotations.length === 0) note("There are no pairs of clusters: name all members.\n");
-    if (flags.dryRun === true || rotations.length === 0) return EXIT.well;
-    if (!(await isConfirmed(terminal, "Continue?", flags.yes))) return EXIT.failed;
+    if (rotations.length === 0)
+      note(printable`There are no pairs of clusters: name all members.\n`);
+    if (flags.dryRun !== undefined || rotations.length === 0) return EXIT.well;
+    if (!(await isConfirmed(terminal, printable`Continue?`, flags.yes))) return EXIT.failed;
     for (const rotation of rotations) {
       await rotateToken(rotation, {
         ...{ force: true, signal, timeOfDay: terminal.timeOfDay(), within: flags.timeout },
-        done: (on, title, action) => out(`${on.context}: ${title} ${action}\n`),
+        done: changes.done,
       });
     }
     return EXIT.well;
-  });
+  };
+  return withNamedClusters(contexts, flags, terminal, (named) => changes.during(() => act(named)));
+}
+
+/** A rotation changes no ranges: the reader keeps those that it has. */
+function asKnownBy(reader: OpenMember, owner: OpenMember): OpenMember {
+  const { endpointCidrs = owner.endpointCidrs } =
+    reader.facts.peers.find(({ cluster }) => cluster === owner.id) ?? {};
+  return { ...owner, endpointCidrs };
+}
+
+/** So that a cluster whose ranges cannot be found gets new tokens, too. */
+function withAnyRanges(facts: ClusterFacts): ClusterFacts {
+  return { ...facts, found: facts.found ?? { ranges: [], from: "" } };
 }

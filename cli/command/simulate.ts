@@ -13,11 +13,13 @@ import { type ClusterFlags, withClusters } from "../clusters/contexts.ts";
 import { clusterId, objectReference, withClusterFlags, withOutputFlag } from "../command-line.ts";
 import { EXIT, type ExitCode, exitCodeOf } from "../exit-code.ts";
 import { documentText, type Output } from "../output/document.ts";
+import { joined, oneLine, printable } from "../output/printable.ts";
 import type { Terminal } from "../terminal.ts";
 import { textOf } from "../text-of.ts";
 import { simulate } from "../view/simulation.ts";
 import { differs, type SimulationResult, simulationTable } from "../view/simulation-table.ts";
 import { drained, type Scaling, scaled, without } from "../view/what-if.ts";
+import { inEachCluster } from "./each-cluster.ts";
 
 interface SimulateFlags extends ClusterFlags {
   readonly without?: readonly string[];
@@ -75,16 +77,22 @@ async function simulated(
   const files = (flags.filename ?? []).map((name) => ({ name, text: textOf(name) }));
   return withClusters(flags, terminal, async (clusters) => {
     const results: SimulationResult[] = [];
-    for (const cluster of clusters) {
-      const result = await simulatedIn(cluster, { wanted, files, flags }, terminal);
-      if (typeof result === "string") {
-        terminal.note(`error: ${cluster.context}: ${result.trimEnd()}\n`);
-        return EXIT.failed;
+    const simulations = await inEachCluster(clusters, terminal, async (cluster) => ({
+      context: cluster.context,
+      result: await simulatedIn(cluster, { wanted, files, flags }, terminal),
+    }));
+    let failures = simulations.failed.length;
+    for (const { context, result } of simulations.results) {
+      if (typeof result !== "string") results.push(result);
+      else {
+        failures++;
+        terminal.note(printable`error: ${context}: ${oneLine(result)}\n`);
       }
-      results.push(result);
     }
+    if (results.length === 0) return EXIT.failed;
     if (flags.output === "table") {
-      terminal.out(results.map((one) => simulationTable(one, terminal.paint)).join("\n"));
+      const tables = results.map((one) => simulationTable(one, terminal));
+      terminal.out(joined(tables, printable`\n`));
     } else {
       const contexts = results.map(({ context, ports, all }) => ({
         context,
@@ -92,6 +100,7 @@ async function simulated(
       }));
       terminal.out(documentText({ contexts }, flags.output));
     }
+    if (failures > 0) return EXIT.failed;
     return exitCodeOf(results.flatMap(({ ports }) => ports.map(({ severity }) => severity)));
   });
 }
@@ -112,12 +121,12 @@ async function simulatedIn(
   const objects = await readAgentObjects(cluster);
   const settings = agentSettings(objects.daemonSets);
   if (isUsage(settings)) return usageText(settings);
-  for (const remark of remarksOf(settings)) terminal.note(`${context}: ${remark}\n`);
+  for (const remark of remarksOf(settings)) terminal.note(printable`${context}: ${remark}\n`);
   const { config } = settings;
   const today = agentFacts(objects, config);
   const manifests = withManifests(objects, files);
   if (typeof manifests === "string") return manifests;
-  for (const object of manifests.ignored) terminal.note(`${context}: ignored ${object}\n`);
+  for (const object of manifests.ignored) terminal.note(printable`${context}: ignored ${object}\n`);
   const applied = agentFacts(manifests.objects, config);
   const invalid = applied.problems.find(({ object }) => manifests.applied.has(object));
   if (invalid !== undefined) return problemText(invalid);

@@ -7,6 +7,7 @@ import { type ClusterFlags, withClusters } from "../clusters/contexts.ts";
 import { withClusterFlags, withOutputFlag } from "../command-line.ts";
 import { EXIT, type ExitCode, exitCodeOf } from "../exit-code.ts";
 import { documentText, type Output } from "../output/document.ts";
+import { printable } from "../output/printable.ts";
 import { readStatus } from "../programs/read-status.ts";
 import type { Terminal } from "../terminal.ts";
 import { type ContextStatus, contextStatus, severitiesOf } from "../view/status.ts";
@@ -58,12 +59,16 @@ async function status(flags: StatusFlags, terminal: Terminal): Promise<ExitCode>
       all = next;
       if (changes.length === 0) continue;
       if (flags.output !== "table") print(all, flags, terminal);
-      else for (const line of changes) terminal.out(`${timeText(terminal.timeOfDay())} ${line}\n`);
+      else
+        for (const line of changes)
+          terminal.out(printable`${timeText(terminal.timeOfDay())} ${line}\n`);
     }
     const isUnknown = all.every(
       ({ unread, clusters: seen }) => unread.length > 0 && seen.length === 0,
     );
-    return isUnknown ? EXIT.failed : exitCodeOf(all.flatMap(severitiesOf));
+    return isUnknown || all.some(({ unknown }) => unknown !== undefined)
+      ? EXIT.failed
+      : exitCodeOf(all.flatMap(severitiesOf));
   });
 }
 
@@ -83,9 +88,7 @@ function statusOf(
 
 function print(all: readonly ContextStatus[], { output }: StatusFlags, terminal: Terminal): void {
   terminal.out(
-    output === "table"
-      ? statusTables(all, terminal.paint)
-      : documentText({ contexts: all }, output),
+    output === "table" ? statusTables(all, terminal) : documentText({ contexts: all }, output),
   );
 }
 

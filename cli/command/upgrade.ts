@@ -5,17 +5,21 @@ import type { Cluster } from "../clusters/cluster.ts";
 import { applyInOrder } from "../clusters/join-plan.ts";
 import { readFacts } from "../clusters/read-facts.ts";
 import { untilRolledOut, type Workload } from "../clusters/rollout.ts";
-import { timeoutOption } from "../command-line.ts";
+import { type DryRun, dryRunOption, timeoutOption, withOutputFlag } from "../command-line.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
 import type { ClusterFacts } from "../install/facts.ts";
 import { withTag } from "../install/image-tag.ts";
 import { type InstallObject, titleOf } from "../install/install-object.ts";
 import { CRDS, type Images, ON_HUB, programs } from "../install/manifests.ts";
 import { WORKLOADS } from "../install/workloads.ts";
+import type { Output } from "../output/document.ts";
 import { planText } from "../output/plan-text.ts";
+import { printable } from "../output/printable.ts";
 import type { Terminal } from "../terminal.ts";
+import { Changes } from "./changes.ts";
 import {
   type ClustersetFlags,
+  type NamedClusters,
   withClustersetFlags,
   withNamedClusters,
 } from "./clusterset-flags.ts";
@@ -23,7 +27,8 @@ import { isConfirmed } from "./confirm.ts";
 import { type ImageFlags, imagesOf, withImageFlags } from "./image-flags.ts";
 
 interface UpgradeFlags extends ClustersetFlags, ImageFlags {
-  readonly dryRun?: boolean;
+  readonly dryRun?: DryRun;
+  readonly output: Output;
   readonly forceConflicts?: boolean;
   /** Milliseconds. */
   readonly timeout: number;
@@ -43,7 +48,7 @@ export function addUpgrade(
   end: (code: ExitCode) => void,
 ): void {
   const command = withClustersetFlags(
-    program.command("upgrade"),
+    withOutputFlag(program.command("upgrade")),
     "contexts of the kubeconfig, in the order of the upgrade",
     "the hub: its CRDs and permissions first",
   )
@@ -52,7 +57,7 @@ export function addUpgrade(
       `Upgrade clusters to ${VERSION}, one after the other: CRDs (newer ones stay), permissions, controllers, then agents, each of which must be ready before the next. Stops at the first that is not, so that the other clusters stay as they are.`,
     );
   withImageFlags(command)
-    .option("--dry-run", "print what would change, and change nothing")
+    .addOption(dryRunOption())
     .option("--force-conflicts", "take over fields that other programs own")
     .addOption(timeoutOption("for each program to be ready", "10m"))
     .action(async (contexts: readonly string[], flags: UpgradeFlags) =>
@@ -63,9 +68,11 @@ export function addUpgrade(
 function upgrade(
   contexts: readonly string[],
   flags: UpgradeFlags,
-  terminal: Terminal,
+  whole: Terminal,
 ): Promise<ExitCode> {
-  return withNamedClusters(contexts, flags, terminal, async ({ members, hub }) => {
+  const changes = new Changes(whole, flags.output);
+  const { terminal } = changes;
+  const act = async ({ members, hub }: NamedClusters): Promise<ExitCode> => {
     const stages: Stage[] = [];
     if (hub !== undefined) stages.push(await stageOf(hub, [...CRDS, ...ON_HUB], flags));
     for (const on of members) {
@@ -76,15 +83,16 @@ function upgrade(
           facts.mode === undefined
             ? "it has no controller: let it join"
             : "its images are named by digests: give --agent-image and --controller-image";
-        terminal.note(`error: ${on.context}: ${why}\n`);
+        terminal.note(printable`error: ${on.context}: ${why}\n`);
         return EXIT.failed;
       }
       stages.push(
         await stageOf(on, [...CRDS, ...programs(facts.mode, images, facts.components)], flags),
       );
     }
-    return carryOut(stages, flags, terminal);
-  });
+    return carryOut(stages, flags, changes);
+  };
+  return withNamedClusters(contexts, flags, terminal, (named) => changes.during(() => act(named)));
 }
 
 /** The images of flags, or those that the cluster has, with our version as the tag. */
@@ -117,40 +125,40 @@ async function stageOf(
 async function carryOut(
   stages: readonly Stage[],
   flags: UpgradeFlags,
-  terminal: Terminal,
+  changes: Changes,
 ): Promise<ExitCode> {
-  const { out, note, paint, signal, timeOfDay } = terminal;
+  const { terminal, done } = changes;
+  const { out, note, signal, timeOfDay } = terminal;
   const lines = stages.flatMap(({ on, objects, workloads }) =>
     [...objects, ...workloads.map(([, planned]) => planned)].map(({ object, action, detail }) => ({
       ...{ context: on.context, action, object: titleOf(object) },
       ...(detail !== undefined && { detail }),
     })),
   );
-  out(planText(lines, paint));
+  out(planText(lines, terminal));
   if (lines.some(({ action }) => action === "conflict")) {
     note(
-      "error: other programs own fields that would change. Upgrade with these programs, or take the fields over with --force-conflicts.\n",
+      printable`error: other programs own fields that would change. Upgrade with these programs, or take the fields over with --force-conflicts.\n`,
     );
     return EXIT.failed;
   }
   if (!lines.some(({ action }) => action === "created" || action === "changed")) {
-    out("nothing to do\n");
+    out(printable`nothing to do\n`);
     return EXIT.well;
   }
-  if (flags.dryRun === true) {
-    out("dry run: nothing was changed\n");
+  if (flags.dryRun !== undefined) {
+    changes.add(lines);
+    out(printable`dry run: nothing was changed\n`);
     return EXIT.well;
   }
-  if (!(await isConfirmed(terminal, "Continue?", flags.yes))) return EXIT.failed;
-  const done = ({ context }: Cluster, title: string, action: string) =>
-    out(`${context}: ${title} ${action}\n`);
+  if (!(await isConfirmed(terminal, printable`Continue?`, flags.yes))) return EXIT.failed;
   const force = flags.forceConflicts === true;
   for (const { on, objects, workloads } of stages) {
     await applyInOrder(on, objects, { force, signal, timeOfDay: timeOfDay(), done });
     for (const [workload, planned] of workloads) {
       await applyInOrder(on, [planned], { force, signal, timeOfDay: timeOfDay(), done });
       await untilRolledOut(on, workload, flags.timeout, signal);
-      out(`${on.context}: ${workload.name} is ready\n`);
+      out(printable`${on.context}: ${workload.name} is ready\n`);
     }
   }
   return EXIT.well;

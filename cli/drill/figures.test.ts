@@ -51,7 +51,7 @@ test("phases are rows, and a failed connection is a fault", () => {
     },
   ];
   assert.equal(
-    figuresTable(phases),
+    String(figuresTable(phases)),
     `PHASE               ANSWERED BY       CONNECTIONS   SLOWEST   FAILED
 as it is            local c1 (2)      1             1.3 ms    0
 scaled to nothing   regional c2 (1)   2             30.0 ms   1 (ECONNREFUSED 1)

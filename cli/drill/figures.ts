@@ -1,6 +1,7 @@
 import { field, textField } from "../../api/parse/fields.ts";
 import type { Severity } from "../exit-code.ts";
-import { type Cell, type Paint, table } from "../output/table.ts";
+import type { Printable } from "../output/printable.ts";
+import { type Cell, type Screen, table } from "../output/table.ts";
 
 /** One connection of the caller. */
 export interface Attempt {
@@ -46,7 +47,7 @@ export function figuresOf({ name, answeredBy, attempts }: Phase) {
 }
 
 /** The phases as a table. PURE. */
-export function figuresTable(phases: readonly Phase[], paint?: Paint): string {
+export function figuresTable(phases: readonly Phase[], screen?: Screen): Printable {
   const rows = phases.map((phase) => {
     const { connections, failed, errors, slowestMs } = figuresOf(phase);
     const why = Object.entries(errors).map(([error, count]) => `${error} ${count}`);
@@ -55,7 +56,7 @@ export function figuresTable(phases: readonly Phase[], paint?: Paint): string {
     const slowest = slowestMs === undefined ? "-" : `${slowestMs.toFixed(1)} ms`;
     return [phase.name, phase.answeredBy, String(connections), slowest, cell];
   });
-  return table(["PHASE", "ANSWERED BY", "CONNECTIONS", "SLOWEST", "FAILED"], rows, paint);
+  return table(["PHASE", "ANSWERED BY", "CONNECTIONS", "SLOWEST", "FAILED"], rows, screen);
 }
 
 /** A failed connection is a fault. PURE. */

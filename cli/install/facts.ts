@@ -43,7 +43,9 @@ export interface ClusterFacts {
   readonly coreDns?: string;
   /** Components that joins have added to its programs. */
   readonly components: readonly string[];
-  /** Peers that it has Secrets for. */
+  /** Where others reach it, and its ranges, by earlier joins: annotations of its own registry. Absent on a hub. */
+  readonly declared?: { readonly server?: string; readonly endpointCidrs?: string };
+  /** Peers that it has Secrets for: what it says of others, which is a source for nothing but itself. */
   readonly peers: readonly KnownPeer[];
   /** URL of its hub, if it has a Secret for one. */
   readonly hub?: string;

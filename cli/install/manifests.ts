@@ -1,4 +1,9 @@
-import { ANNOTATION_COMPONENTS, ANNOTATION_ENDPOINT_CIDRS } from "../../api/keys.ts";
+import {
+  ANNOTATION_API_SERVER,
+  ANNOTATION_COMPONENTS,
+  ANNOTATION_ENDPOINT_CIDRS,
+} from "../../api/keys.ts";
+import { isFields } from "../../api/parse/fields.ts";
 import { registryNamespace } from "../../controller/registry/names.ts";
 import { ofCleanup, withComponents } from "./components.ts";
 import type { InstallObject } from "./install-object.ts";
@@ -56,9 +61,16 @@ function recorded(object: InstallObject, components: readonly string[]): Install
   return { ...object, metadata: { ...object.metadata, annotations } };
 }
 
-/** In a mesh: a cluster's registry, on its own API server. */
-export function registryOf(cluster: string): InstallObject[] {
-  return filledIn(MANIFESTS.registry, cluster);
+/** In a mesh: a cluster's registry, on its own API server, with what a later join reads of it (`ClusterFacts.declared`). */
+export function registryOf(
+  cluster: string,
+  server: string,
+  endpointCidrs: string,
+): InstallObject[] {
+  return annotated(filledIn(MANIFESTS.registry, cluster), {
+    [ANNOTATION_API_SERVER]: server,
+    [ANNOTATION_ENDPOINT_CIDRS]: endpointCidrs,
+  });
 }
 
 /** In a mesh, on `cluster`: the service account and token with which `peer` reads its registry. */
@@ -68,15 +80,19 @@ export function readerOf(cluster: string, peer: string): InstallObject[] {
 
 /** On a hub: a member's registry, its ranges, and its token. */
 export function memberOf(cluster: string, endpointCidrs: string): InstallObject[] {
-  return filledIn(MANIFESTS.member, cluster).map((object) =>
+  return annotated(filledIn(MANIFESTS.member, cluster), {
+    [ANNOTATION_ENDPOINT_CIDRS]: endpointCidrs,
+  });
+}
+
+/** Objects whose namespace has these annotations. */
+function annotated(
+  objects: readonly InstallObject[],
+  annotations: Readonly<Record<string, string>>,
+): InstallObject[] {
+  return objects.map((object) =>
     object.kind === "Namespace"
-      ? {
-          ...object,
-          metadata: {
-            ...object.metadata,
-            annotations: { [ANNOTATION_ENDPOINT_CIDRS]: endpointCidrs },
-          },
-        }
+      ? { ...object, metadata: { ...object.metadata, annotations } }
       : object,
   );
 }
@@ -92,6 +108,8 @@ function filledIn(objects: readonly InstallObject[], cluster: string, peer = "")
 
 function withImages(objects: readonly InstallObject[], images: Images): InstallObject[] {
   const replaced = (key: string, value: unknown): unknown => {
+    // Atomic, and the server adds this: without it, apply conflicts with the owner of an equal one.
+    if (key === "fieldRef" && isFields(value)) return { apiVersion: "v1", ...value };
     if (key !== "image" || typeof value !== "string") return value;
     return images[value.split(":")[0] as keyof Images] ?? value;
   };

@@ -1,6 +1,6 @@
 import { isClusterId } from "../../api/names.ts";
-import type { ClusterFacts, HubFacts } from "./facts.ts";
-import { rangesText } from "./ranges.ts";
+import type { ClusterFacts, HubFacts, KnownPeer } from "./facts.ts";
+import { rangesIn, rangesText } from "./ranges.ts";
 
 /** What flags say of clusters, by context. */
 export interface MemberFlags {
@@ -54,14 +54,10 @@ export function membersOf(
 ): { readonly members: readonly Member[]; readonly faults: readonly string[] } {
   const faults: string[] = [];
   const members: Member[] = [];
-  const known = clusters.flatMap(({ peers }) => peers);
   for (const facts of clusters) {
     const { context } = facts;
     const id = idOf(facts, flags, faults);
-    const declared =
-      hub === undefined
-        ? known.find(({ cluster }) => cluster === id)?.endpointCidrs
-        : hub.members.get(id);
+    const declared = hub === undefined ? facts.declared?.endpointCidrs : hub.members.get(id);
     const ranges = rangesOf(facts, flags, declared);
     if (ranges === undefined) {
       faults.push(
@@ -70,16 +66,63 @@ export function membersOf(
       continue;
     }
     const region = regionOf(facts, flags, faults);
-    const server =
-      flags.apiServer.get(context) ??
-      known.find(({ cluster }) => cluster === id)?.server ??
-      facts.address;
+    // Never by what others say of it: one of them may be compromised.
+    const server = flags.apiServer.get(context) ?? facts.declared?.server ?? facts.address;
     members.push({
       ...{ facts, context, id, server, ...ranges, components: componentsOf(facts, flags) },
       ...(region !== undefined && { region }),
     });
   }
   return { members, faults };
+}
+
+/**
+ * What members of a mesh say of others and what these say of themselves, where it differs and no flag decides, in sentences. The
+ * operator has to see it: one of them is wrong, or an earlier join had other flags. PURE.
+ */
+export function contradictions(
+  members: readonly Member[],
+  { apiServer, endpointCidrs }: MemberFlags,
+): string[] {
+  return members.flatMap((member) => {
+    const { context, id, server } = member;
+    const said = members.flatMap(({ context: by, facts }) =>
+      facts.peers.filter(({ cluster }) => cluster === id).map((peer) => ({ by, peer })),
+    );
+    const differing = (name: string, flag: string, own: string, of: (peer: KnownPeer) => string) =>
+      said.flatMap(({ by, peer }) =>
+        of(peer) === own
+          ? []
+          : `${context}: ${by} has ${of(peer)} as its ${name}, but ${context} itself has ${own}. Find out why, and give ${flag}.`,
+      );
+    return [
+      ...(apiServer.has(context)
+        ? []
+        : differing("API server", `--api-server ${context}=URL`, sameUrl(server), (peer) =>
+            sameUrl(peer.server ?? server),
+          )),
+      ...(endpointCidrs.has(context)
+        ? []
+        : differing(
+            "ranges",
+            `--endpoint-cidrs ${context}=RANGES`,
+            sameRanges(member.endpointCidrs),
+            (peer) => sameRanges(peer.endpointCidrs ?? "(none)"),
+          )),
+    ];
+  });
+}
+
+/** One spelling for each URL, and for each list of ranges. */
+function sameUrl(text: string): string {
+  return (URL.parse(text)?.href ?? text).replace(/\/$/, "");
+}
+
+function sameRanges(text: string): string {
+  const ranges = rangesIn(text);
+  return ranges === undefined
+    ? text
+    : rangesText(ranges.toSorted((a, b) => (a.text < b.text ? -1 : 1)));
 }
 
 function idOf(facts: ClusterFacts, flags: MemberFlags, faults: string[]): string {

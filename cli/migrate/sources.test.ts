@@ -236,7 +236,7 @@ test("steps name the contexts that need them, and those without anything to do a
   const one = { ...FROM.cloudmap.migrate(found(foreignObjects("cloud-map.yaml"))), context: "a'b" };
   const other = { context: "c1", findings: [] };
   const steps = stepsOf(FROM.cloudmap, [one, other]);
-  const text = migrationText(FROM.cloudmap, [one, other], steps);
+  const text = String(migrationText(FROM.cloudmap, [one, other], steps));
   assert.match(
     text,
     /for c in 'a'\\''b'; do kubectl clusterset migrate --from cloudmap .* --step switch/,

@@ -1,4 +1,5 @@
-import { type Cell, type Paint, type Style, table } from "./table.ts";
+import type { Printable } from "./printable.ts";
+import { type Cell, type Screen, type Style, table } from "./table.ts";
 
 /** A line of a plan. */
 export interface PlanLine {
@@ -19,10 +20,10 @@ const STYLES: Readonly<Record<string, Style>> = {
 };
 
 /** What is to become of objects, a line for each. PURE. */
-export function planText(lines: readonly PlanLine[], paint: Paint): string {
+export function planText(lines: readonly PlanLine[], screen: Screen): Printable {
   const rows = lines.map(({ context, action, object, detail = "" }): (Cell | string)[] => {
     const style = STYLES[action];
     return [context, { text: action, ...(style !== undefined && { style }) }, object, detail];
   });
-  return table(["CONTEXT", "ACTION", "OBJECT", "DETAIL"], rows, paint);
+  return table(["CONTEXT", "ACTION", "OBJECT", "DETAIL"], rows, screen);
 }

@@ -1,4 +1,7 @@
-/** A cell, and how it is coloured on a terminal. */
+import { escapedText, joined, NOTHING, type Printable, painted, printable } from "./printable.ts";
+import { columnWidths, wrapped } from "./wrap.ts";
+
+/** A cell, and how it is coloured on a terminal. Its text is escaped. */
 export interface Cell {
   readonly text: string;
   readonly style?: Style;
@@ -10,33 +13,59 @@ export type Style = "good" | "warning" | "fault" | "faint" | "heading";
 /** Colours a text for a terminal, or returns it as it is. */
 export type Paint = (style: Style, text: string) => string;
 
+/** Where a text is shown. */
+export interface Screen {
+  readonly paint: Paint;
+  /** Characters of a line; absent: lines have any length, as in a file, where each row is one line. */
+  readonly columns?: number;
+}
+
+/** Neither a terminal nor a colour. */
+export const PLAIN: Screen = { paint: (_style, text) => text };
+
 /** Spaces between columns, as kubectl has them. */
 const GAP = "   ";
 
-/** Rows under a heading, in columns as kubectl prints them; no trailing spaces. PURE. */
+/**
+ * Rows under a heading, in columns as kubectl prints them; no trailing spaces. On a screen that is too narrow, the widest columns are
+ * wrapped. PURE.
+ */
 export function table(
   heading: readonly string[],
   rows: readonly (readonly (Cell | string)[])[],
-  paint: Paint = (_style, text) => text,
-): string {
-  const cells = rows.map((row) =>
-    row.map((cell) => (typeof cell === "string" ? { text: cell } : cell)),
-  );
-  const widths = heading.map((name, column) =>
-    Math.max(name.length, ...cells.map((row) => row[column]?.text.length ?? 0)),
-  );
-  const line = (row: readonly Cell[]): string => {
-    const last = row.findLastIndex(({ text }) => text !== "");
-    return row
-      .slice(0, last + 1)
-      .map(({ text, style }, column) => {
-        const shown = style === undefined ? text : paint(style, text);
-        return column === last
-          ? shown
-          : shown + " ".repeat((widths[column] ?? 0) - text.length) + GAP;
-      })
-      .join("");
-  };
+  { paint, columns }: Screen = PLAIN,
+): Printable {
   const head = heading.map((text): Cell => ({ text, style: "heading" }));
-  return [head, ...cells].map((row) => `${line(row)}\n`).join("");
+  const cells = [head, ...rows].map((row) =>
+    row.map((cell): Cell => {
+      const { text, style } = typeof cell === "string" ? { text: cell, style: undefined } : cell;
+      return { text: escapedText(text), ...(style !== undefined && { style }) };
+    }),
+  );
+  const natural = heading.map((_name, column) =>
+    Math.max(...cells.map((row) => row[column]?.text.length ?? 0)),
+  );
+  const widths = columns === undefined ? natural : columnWidths(natural, columns, GAP.length);
+  return joined(
+    cells.flatMap((row) => linesOf(row, widths).map((line) => lineText(line, widths, paint))),
+  );
+}
+
+/** A row as lines: the second has what does not fit into the first. */
+function linesOf(row: readonly Cell[], widths: readonly number[]): Cell[][] {
+  const parts = row.map(({ text }, column) => wrapped(text, widths[column] ?? text.length));
+  const height = Math.max(...parts.map((lines) => lines.length));
+  return Array.from({ length: height }, (_none, i) =>
+    row.map((cell, column) => ({ ...cell, text: parts[column]?.[i] ?? "" })),
+  );
+}
+
+function lineText(line: readonly Cell[], widths: readonly number[], paint: Paint): Printable {
+  const last = line.findLastIndex(({ text }) => text !== "");
+  const shown = line.slice(0, last + 1).map(({ text, style }, column) => {
+    const cell = text === "" ? NOTHING : painted(paint, style, text);
+    if (column === last) return cell;
+    return printable`${cell}${" ".repeat((widths[column] ?? 0) - text.length) + GAP}`;
+  });
+  return printable`${joined(shown)}\n`;
 }

@@ -70,10 +70,12 @@ export async function readStatus(
     ),
     attempt("deployments", cluster.list(CONTROLLERS), []),
   ]);
+  const unknown = unknownBy(unread, controllers.length + agents.length);
   const desiredControllers = fieldAt(deployments[0], "spec", "replicas");
   const desiredAgents = fieldAt(plans.daemonSet, "status", "desiredNumberScheduled");
   return {
     context: cluster.context,
+    ...(unknown !== undefined && { unknown }),
     controllers,
     ...(typeof desiredControllers === "number" && { desiredControllers }),
     agents,
@@ -83,8 +85,19 @@ export async function readStatus(
     problems: plans.problems,
     nodeRegions: plans.nodeRegions,
     ...namespace,
-    unread,
+    unread: unknown === undefined ? unread : [],
   };
+}
+
+/** Faults of a cluster as a whole; other ones are of a resource. */
+const OF_CLUSTER = ["unreachable", "stalled", "no-credentials", "unauthorized", "not-served"];
+
+/** Why nothing is known of a cluster: its API server answers nothing, or has no CRDs of ours, and there are no pods. */
+function unknownBy(unread: readonly UnreadPart[], pods: number): Unread | undefined {
+  const imports = unread.find(({ what }) => what === "imports");
+  if (imports === undefined || pods > 0 || !OF_CLUSTER.includes(imports.reason)) return undefined;
+  const { reason, detail } = imports;
+  return { reason, detail };
 }
 
 const NO_PLANS = {

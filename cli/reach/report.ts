@@ -1,4 +1,5 @@
-import { type Cell, type Paint, table } from "../output/table.ts";
+import type { Printable } from "../output/printable.ts";
+import { type Cell, type Screen, table } from "../output/table.ts";
 import { type Attempt, faultOf, whyOf } from "./attempt.ts";
 
 /** What the pods of a cluster, and one of its nodes, reach. */
@@ -9,7 +10,7 @@ export interface Reached {
 }
 
 /** Who reaches whom: a row for each cluster and each outcome, so that twenty clusters that reach each other are twenty rows. PURE. */
-export function reachTable(all: readonly Reached[], paint: Paint): string {
+export function reachTable(all: readonly Reached[], screen: Screen): Printable {
   const rows = all.flatMap(({ from, attempts }) => {
     const byOutcome = new Map<string, { readonly to: string[]; readonly cells: readonly Cell[] }>();
     for (const to of new Set(attempts.map((one) => one.to))) {
@@ -23,7 +24,7 @@ export function reachTable(all: readonly Reached[], paint: Paint): string {
     }
     return [...byOutcome.values()].map(({ to, cells }) => [from, to.join(", "), ...cells]);
   });
-  return table(["FROM", "TO", "API SERVER", "PODS", "PODS FROM A NODE"], rows, paint);
+  return table(["FROM", "TO", "API SERVER", "PODS", "PODS FROM A NODE"], rows, screen);
 }
 
 function cellOf(attempts: readonly Attempt[]): Cell {

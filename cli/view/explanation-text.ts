@@ -1,6 +1,15 @@
 import { REASONS } from "../../api/reasons.ts";
 import type { Severity } from "../exit-code.ts";
-import { type Cell, type Paint, table } from "../output/table.ts";
+import {
+  escapedText,
+  joined,
+  NOTHING,
+  type Printable,
+  painted,
+  printable,
+} from "../output/printable.ts";
+import { type Cell, PLAIN, type Screen, table } from "../output/table.ts";
+import { wrapped } from "../output/wrap.ts";
 import type { ExplainedClusterIp } from "./cluster-ip.ts";
 import { clusterIpLines } from "./cluster-ip-text.ts";
 import type { Comparison, ExplainedEndpoint, ExplainedPort, Explanation } from "./explanation.ts";
@@ -33,8 +42,8 @@ export interface ExplainedService extends Surroundings {
 export function explanationText(
   found: ExplainedImport,
   isVerbose: boolean,
-  paint: Paint = (_style, text) => text,
-): string {
+  screen: Screen = PLAIN,
+): Printable {
   const { region, zone, cluster, node, context } = found;
   const place = [
     cluster ?? "cluster unknown",
@@ -59,30 +68,41 @@ export function explanationText(
     ...clusterIpLines(found.clusterIp),
     ...found.remarks.map((remark): [string, string] => ["Remark", remark]),
   ];
-  const meaning = found.reason === "programmed" ? [] : [`\n${REASONS[found.reason]}\n`];
-  const ports = found.ports.map((port) => `\n${portText(port, isVerbose, paint)}`);
-  return [headText(head, paint), ...meaning, ...ports].join("");
+  const meaning = found.reason === "programmed" ? [] : [printable`\n${REASONS[found.reason]}\n`];
+  const ports = found.ports.map((port) => printable`\n${portText(port, isVerbose, screen)}`);
+  return joined([headText(head, screen), ...meaning, ...ports]);
 }
 
 /** A Service without an import, as text. PURE. */
 export function serviceText(
   { absent, clusterIp, context, remarks }: ExplainedService,
-  paint: Paint = (_style, text) => text,
-): string {
+  screen: Screen = PLAIN,
+): Printable {
   const head: [string, string][] = [
     ["Import", absent],
     ["Seen from", `context ${context}`],
     ...clusterIpLines(clusterIp),
     ...remarks.map((remark): [string, string] => ["Remark", remark]),
   ];
-  return headText(head, paint);
+  return headText(head, screen);
 }
 
-function headText(head: readonly (readonly [string, string])[], paint: Paint): string {
+function headText(
+  head: readonly (readonly [string, string])[],
+  { paint, columns }: Screen,
+): Printable {
   const width = Math.max(...head.map(([name]) => name.length)) + 2;
-  return head
-    .map(([name, text]) => `${paint("heading", `${name}:`.padEnd(width))}${text}\n`)
-    .join("");
+  return joined(
+    head.map(([name, text]) => {
+      const shown = escapedText(text);
+      const lines = columns === undefined ? [shown] : wrapped(shown, columns - width);
+      const indented = joined(
+        lines.map((line) => printable`${line}`),
+        printable`\n${" ".repeat(width)}`,
+      );
+      return printable`${painted(paint, "heading", `${name}:`.padEnd(width))}${indented}\n`;
+    }),
+  );
 }
 
 function agentText({ agent }: Explanation): string {
@@ -102,10 +122,15 @@ function comparisonText({ state, differences, unread }: Comparison, same: string
   return `differs: ${differences.join("; ")}`;
 }
 
-function portText(port: ExplainedPort, isVerbose: boolean, paint: Paint): string {
+function portText(port: ExplainedPort, isVerbose: boolean, screen: Screen): Printable {
   const { port: name, protocol, family, tier, reason, severity, endpoints } = port;
   const where = tier === undefined ? "rejected" : tier;
-  const title = `${name} ${protocol} ${family}: ${styled(`${where} (${reason})`, severity, paint)}\n`;
+  const outcome = painted(
+    screen.paint,
+    severity === "well" ? "good" : severity,
+    `${where} (${reason})`,
+  );
+  const title = printable`${name} ${protocol} ${family}: ${outcome}\n`;
   const shown = endpoints.slice(0, MOST_ROWS);
   const rows = shown.map((one) => row(one, isVerbose));
   const heading = [
@@ -120,12 +145,12 @@ function portText(port: ExplainedPort, isVerbose: boolean, paint: Paint): string
     ...(isVerbose ? ["MEANING"] : []),
   ];
   const more = endpoints.length - shown.length;
-  return [
+  return joined([
     title,
-    `${REASONS[reason]}\n`,
-    rows.length === 0 ? "No slice lists an endpoint.\n" : table(heading, rows, paint),
-    more > 0 ? `… and ${more} more\n` : "",
-  ].join("");
+    printable`${REASONS[reason]}\n`,
+    rows.length === 0 ? printable`No slice lists an endpoint.\n` : table(heading, rows, screen),
+    more > 0 ? printable`… and ${more} more\n` : NOTHING,
+  ]);
 }
 
 function row(one: ExplainedEndpoint, isVerbose: boolean): (string | Cell)[] {
@@ -142,8 +167,4 @@ function row(one: ExplainedEndpoint, isVerbose: boolean): (string | Cell)[] {
     reason,
     ...(isVerbose ? [REASONS[reason]] : []),
   ];
-}
-
-function styled(text: string, severity: Severity, paint: Paint): string {
-  return severity === "well" ? paint("good", text) : paint(severity, text);
 }

@@ -47,6 +47,8 @@ export interface AgentReading {
 /** What was read of one context's cluster. */
 export interface ContextReading {
   readonly context: string;
+  /** Why nothing is known of the cluster: it does not answer, or is not a member. */
+  readonly unknown?: Unread;
   readonly controllers: readonly ControllerReading[];
   /** Replicas that the Deployment desires; absent without one. */
   readonly desiredControllers?: number;

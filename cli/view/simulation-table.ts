@@ -1,4 +1,5 @@
-import { type Cell, type Paint, table } from "../output/table.ts";
+import { NOTHING, type Printable, printable } from "../output/printable.ts";
+import { type Cell, type Screen, table } from "../output/table.ts";
 import { load, type NodeGroup, type Outcome, type SimulatedPort } from "./simulation.ts";
 
 /** What a simulation found in one cluster. */
@@ -18,7 +19,7 @@ export function differs({ before, after }: SimulatedPort): boolean {
 }
 
 /** The result as text: ports that differ, then how load shifts between clusters. PURE. */
-export function simulationTable(result: SimulationResult, paint?: Paint): string {
+export function simulationTable(result: SimulationResult, screen?: Screen): Printable {
   const { context, ports, groups, all } = result;
   const shown = all ? ports : ports.filter(differs);
   const several = groups.length > 1;
@@ -31,8 +32,8 @@ export function simulationTable(result: SimulationResult, paint?: Paint): string
   const heading = ["IMPORT", ...(several ? ["FROM"] : []), "TODAY", "THEN"];
   const count = new Set(ports.map(({ port }) => port)).size;
   const changed = new Set(ports.filter(differs).map(({ port }) => port)).size;
-  const list = rows.length === 0 ? "" : `${table(heading, rows, paint)}\n`;
-  return `${context}: ${changed} of ${count} ports differ\n\n${list}${loadTable(result, paint)}`;
+  const list = rows.length === 0 ? NOTHING : printable`${table(heading, rows, screen)}\n`;
+  return printable`${context}: ${changed} of ${count} ports differ\n\n${list}${loadTable(result, screen)}`;
 }
 
 interface Line extends SimulatedPort {
@@ -68,11 +69,11 @@ export function outcomeText(outcome: Outcome | undefined): string {
   return `${tier ?? ""} ${names.join(", ")} (${endpoints}${note})`.trim();
 }
 
-function loadTable({ ports, groups }: SimulationResult, paint?: Paint): string {
+function loadTable({ ports, groups }: SimulationResult, screen?: Screen): Printable {
   const [before, after] = [load(ports, groups, "before"), load(ports, groups, "after")];
   const clusters = [...new Set([...before.keys(), ...after.keys()])].sort();
   const share = (sums: ReadonlyMap<string, number>, cluster: string): string =>
     (sums.get(cluster) ?? 0).toFixed(1);
   const rows = clusters.map((cluster) => [cluster, share(before, cluster), share(after, cluster)]);
-  return rows.length === 0 ? "" : table(["ANSWERED BY", "PORTS TODAY", "THEN"], rows, paint);
+  return rows.length === 0 ? NOTHING : table(["ANSWERED BY", "PORTS TODAY", "THEN"], rows, screen);
 }

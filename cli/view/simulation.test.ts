@@ -50,7 +50,8 @@ function simulated(then: AgentFacts | string): SimulatedPort[] {
 }
 
 function shown(then: AgentFacts | string): string {
-  return simulationTable({ context: "c1", ports: simulated(then), groups: GROUPS, all: false });
+  const ports = simulated(then);
+  return String(simulationTable({ context: "c1", ports, groups: GROUPS, all: false }));
 }
 
 test("without a cluster, its connections go to the next tier, or are rejected where no other cluster has an endpoint", () => {

@@ -1,5 +1,6 @@
 import type { Severity } from "../exit-code.ts";
-import { type Cell, type Paint, type Style, table } from "../output/table.ts";
+import { joined, type Printable, printable } from "../output/printable.ts";
+import { type Cell, type Screen, type Style, table } from "../output/table.ts";
 import type { AgentsStatus } from "./agent-status.ts";
 import type { FailoverCount } from "./failover-problems.ts";
 import type { ContextStatus, SeenCluster } from "./status.ts";
@@ -11,19 +12,20 @@ const STYLES: Readonly<Record<Severity, Style | undefined>> = {
 };
 
 /** The status of all contexts as tables: clusters, agents, and what is wrong. PURE. */
-export function statusTables(all: readonly ContextStatus[], paint?: Paint): string {
+export function statusTables(all: readonly ContextStatus[], screen?: Screen): Printable {
   const problems = problemRows(all);
-  return [
-    clusterTable(all, paint),
-    agentTable(all, paint),
+  const parts = [
+    clusterTable(all, screen),
+    agentTable(all, screen),
     problems.length === 0
-      ? "No problems.\n"
-      : table(["CONTEXT", "PROBLEM", "REASON", "DETAIL"], problems, paint),
-  ].join("\n");
+      ? printable`No problems.\n`
+      : table(["CONTEXT", "PROBLEM", "REASON", "DETAIL"], problems, screen),
+  ];
+  return joined(parts, printable`\n`);
 }
 
 /** Who sees whom how; contexts that agree about a cluster share a row. */
-function clusterTable(all: readonly ContextStatus[], paint: Paint | undefined): string {
+function clusterTable(all: readonly ContextStatus[], screen: Screen | undefined): Printable {
   const groups = new Map<string, { seen: SeenCluster; by: string[]; latencies: number[] }>();
   for (const { context, cluster: own, clusters } of all) {
     for (const seen of clusters) {
@@ -65,7 +67,7 @@ function clusterTable(all: readonly ContextStatus[], paint: Paint | undefined): 
     "SEEN BY",
     "NOTE",
   ];
-  return rows.length === 0 ? "No controller answers.\n" : table(heading, rows, paint);
+  return rows.length === 0 ? printable`No controller answers.\n` : table(heading, rows, screen);
 }
 
 /** From the lowest to the highest of those that see a cluster alike: `3 ms`, `3-41 ms`. */
@@ -83,19 +85,22 @@ function noteOf({ state, silentSeconds, detail }: SeenCluster): string {
   return [silent, detail ?? ""].filter((part) => part !== "").join("; ");
 }
 
-function agentTable(all: readonly ContextStatus[], paint: Paint | undefined): string {
+function agentTable(all: readonly ContextStatus[], screen: Screen | undefined): Printable {
   const isFailover = all.some(({ failover }) => failover !== undefined);
-  const rows = all.map(({ context, controllers, agents, failover }) => [
-    context,
-    cell(ofDesired(controllers.ready, controllers.desired), controllers.severity),
-    cell(ofDesired(agents.ready, agents.desired ?? agents.pods), agents.severity),
-    String(agents.inSync),
-    String(agents.behind),
-    String(agents.notReady),
-    String(agents.unknown),
-    agents.versions.join(", "),
-    ...(isFailover ? [failoverCell(failover)] : []),
-  ]);
+  const rows = all.map(({ context, controllers, agents, failover, unknown }) => {
+    if (unknown !== undefined) return [context, cell("unknown", "warning")];
+    return [
+      context,
+      cell(ofDesired(controllers.ready, controllers.desired), controllers.severity),
+      cell(ofDesired(agents.ready, agents.desired ?? agents.pods), agents.severity),
+      String(agents.inSync),
+      String(agents.behind),
+      String(agents.notReady),
+      String(agents.unknown),
+      agents.versions.join(", "),
+      ...(isFailover ? [failoverCell(failover)] : []),
+    ];
+  });
   const heading = [
     "CONTEXT",
     "CONTROLLERS",
@@ -107,7 +112,7 @@ function agentTable(all: readonly ContextStatus[], paint: Paint | undefined): st
     "VERSION",
     ...(isFailover ? ["FAILOVER"] : []),
   ];
-  return table(heading, rows, paint);
+  return table(heading, rows, screen);
 }
 
 /** Services whose ClusterIP can fail over, of those that ask for it. */
@@ -141,7 +146,11 @@ interface Line {
 }
 
 /** Everything that is wrong in a context besides the other clusters, by what it is about. */
-function* problemLines({ controllers, agents, problems, unread }: ContextStatus) {
+function* problemLines({ controllers, agents, problems, unread, unknown }: ContextStatus) {
+  if (unknown !== undefined) {
+    yield ["cluster", lineOf({ ...unknown, severity: "warning" })] as const;
+    return;
+  }
   if (controllers.severity !== "well") yield ["controllers", lineOf(controllers)] as const;
   yield* agentLines(agents);
   for (const one of problems) yield [one.object, lineOf(one)] as const;
@@ -189,6 +198,10 @@ export function statusLines(all: readonly ContextStatus[]): ReadonlyMap<string, 
     for (const { cluster, state, reason, verdict, exports, detail = "" } of clusters) {
       const why = verdict === "member" ? reason : verdict;
       add(`${context}: cluster ${cluster}`, `${state} (${why})`, `${exports} exports`, detail);
+    }
+    if (status.unknown !== undefined) {
+      add(`${context}: cluster`, "unknown", status.unknown.reason, status.unknown.detail);
+      continue;
     }
     const { ready, desired = agents.pods, inSync, behind } = agents;
     add(`${context}: agents`, `${ready}/${desired} ready`, `${inSync} in sync`, `${behind} behind`);

@@ -2,7 +2,7 @@ import { field, fieldAt, isFields, listOf, textField } from "../../api/parse/fie
 import type { Severity } from "../exit-code.ts";
 import { type AgentsStatus, agentsStatus } from "./agent-status.ts";
 import { type FailoverCount, failoverCount, failoverProblems } from "./failover-problems.ts";
-import type { ContextReading, ControllerReading, Problem, UnreadPart } from "./readings.ts";
+import type { ContextReading, ControllerReading, Problem, Unread, UnreadPart } from "./readings.ts";
 import { regionProblems } from "./region-problems.ts";
 
 /** The state of one cluster, as another one's controller sees it. Field names are those of `-o json`. */
@@ -41,6 +41,8 @@ export interface ControllersStatus {
 /** The clusterset as one context's cluster sees it. */
 export interface ContextStatus {
   readonly context: string;
+  /** Why nothing is known of the cluster; absent if something is. */
+  readonly unknown?: Unread;
   /** Its own ID, region and clusterset, as its controller knows them. */
   readonly cluster?: string;
   readonly region?: string;
@@ -67,6 +69,7 @@ export function contextStatus(reading: ContextReading): ContextStatus {
   const failover = failoverCount(page);
   return {
     context: reading.context,
+    ...(reading.unknown !== undefined && { unknown: reading.unknown }),
     ...(id !== undefined && { cluster: id }),
     ...own("region"),
     ...own("clusterSet"),

@@ -34,8 +34,15 @@ export class HttpApiServer implements ApiServer {
   readonly #http = new HttpAgent({ keepAlive: true, timeout: IDLE_MS });
   readonly #https = new HttpsAgent({ keepAlive: true, timeout: IDLE_MS });
   readonly #closed = new AbortController();
+  readonly #limits: { readonly connect: number; readonly answer: number; readonly silence: number };
 
-  constructor(credentials: Credentials, userAgent: string, clock: Clock) {
+  /** `requestTimeout`: milliseconds for an answer, and without data in it, in place of the limits of each request. */
+  constructor(credentials: Credentials, userAgent: string, clock: Clock, requestTimeout?: number) {
+    this.#limits = {
+      connect: Math.min(CONNECT_MS, requestTimeout ?? CONNECT_MS),
+      answer: requestTimeout ?? ANSWER_MS,
+      silence: requestTimeout ?? Number.POSITIVE_INFINITY,
+    };
     this.#credentials = credentials;
     this.#userAgent = userAgent;
     this.#clock = clock;
@@ -77,7 +84,8 @@ export class HttpApiServer implements ApiServer {
       return Array.isArray(value) ? value[0] : value;
     };
     const encoding = header("content-encoding");
-    return { status, header, body: decoded(response, encoding, request.silence, this.#clock) };
+    const silence = Math.min(request.silence, this.#limits.silence);
+    return { status, header, body: decoded(response, encoding, silence, this.#clock) };
   }
 
   async close(): Promise<void> {
@@ -94,23 +102,24 @@ export class HttpApiServer implements ApiServer {
     payload: string | undefined,
     signal: AbortSignal,
   ): Promise<IncomingMessage> {
+    const { connect, answer } = this.#limits;
     for (let kept = payload === undefined; ; ) {
       const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
       const asked = (url.protocol === "https:" ? https : http)(url, { ...options, signal });
       // Created only when needed: the stack of an error costs more than the rest of a request.
       const late = (): void => {
-        const message = `Connect timed out after ${CONNECT_MS / 1000} seconds`;
+        const message = `Connect timed out after ${connect / 1000} seconds`;
         asked.destroy(new ApiFault("unreachable", message));
       };
       const silent = (): void => {
-        asked.destroy(new ApiFault("stalled", `No response within ${ANSWER_MS / 1000} seconds`));
+        asked.destroy(new ApiFault("stalled", `No response within ${answer / 1000} seconds`));
       };
-      let cancel = deadline(this.#clock, CONNECT_MS, late);
+      let cancel = deadline(this.#clock, connect, late);
       asked.on("socket", (socket) => {
         socket.setKeepAlive(true, KEEPALIVE_MS);
         const connected = (): void => {
           cancel();
-          cancel = deadline(this.#clock, ANSWER_MS, silent);
+          cancel = deadline(this.#clock, answer, silent);
         };
         if (socket.connecting) socket.once("connect", connected);
         else connected();

@@ -11,6 +11,8 @@ export interface KubeconfigFiles {
   readonly files: readonly string[];
   /** Default: the current context. */
   readonly context?: string;
+  /** The proxy for a server without a `proxy-url`; absent, or undefined for a server: none. */
+  readonly proxyFor?: (server: string) => string | undefined;
 }
 
 /** Kubeconfig files as one: in each list, the first entry of a name counts. All paths in it are absolute. */

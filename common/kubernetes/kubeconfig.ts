@@ -81,7 +81,12 @@ function fromFiles(config: KubeConfig, origin: KubeconfigFiles, clock: Clock): L
   const document = mergedKubeconfig(origin);
   try {
     // Its paths are absolute.
-    return fromDocument(config, document, "/", clock);
+    const loaded = fromDocument(config, document, "/", clock);
+    config.clusters = config.clusters.map((one) => {
+      const proxyUrl = one.proxyUrl ?? origin.proxyFor?.(one.server);
+      return proxyUrl === undefined ? one : { ...one, proxyUrl };
+    });
+    return loaded;
   } catch (cause) {
     throw invalid(nameOf(origin), cause instanceof Error ? cause.message : String(cause), cause);
   }

@@ -4,7 +4,7 @@ import type { Rule } from "./rule.ts";
 export const CLI_RULES: readonly Rule[] = [
   {
     files: ["cli/output/**", "cli/{exit-code,install-namespace}.ts"],
-    may: ["./", "yaml"],
+    may: ["./", "api/problem.ts", "yaml"],
     pure: true,
     why: "Text for people and for other programs.",
   },
@@ -81,6 +81,8 @@ export const CLI_RULES: readonly Rule[] = [
       "common/**",
       "cli/{clusters,programs}/**",
       "cli/install-namespace.ts",
+      "@secretlint/core",
+      "@secretlint/secretlint-rule-preset-recommend",
       "node:fs/promises",
       "node:stream",
       "node:stream/promises",

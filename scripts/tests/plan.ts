@@ -92,7 +92,11 @@ export const PLAN: readonly Row[] = [
   apiserver("{install-manifests,objects,writer}", 9),
   apiserver("{admission-policies,registry-objects,one-namespace}", 7),
   apiserver("cli-{drill,explain}", 9),
-  apiserver("{cli-join,cli-join-hub,cli-rotate-leave,cli-drain,agent-faults,checklist}", 70, "all"),
+  apiserver(
+    "{cli-join,cli-join-after,cli-join-hub,cli-rotate-leave,cli-drain,agent-faults,checklist}",
+    70,
+    "all",
+  ),
   apiserver("{controller-faults,hostile-peer,other-release}", 80, "all"),
   row("all", "test/apiserver/{cli-migrate,peer-faults}.test.ts", {
     needs: ["api-server", "kubelets", "coredns"],

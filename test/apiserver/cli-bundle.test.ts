@@ -147,7 +147,8 @@ test("a bundle has objects and pages of all contexts, and nothing that was plant
   assert.match(text("1-one/pages/controller-1/debug.json"), /"cluster": "c2"/);
   assert.match(text("1-one/pages/agent-1/readyz.txt"), /source-nodes unauthorized/);
   assert.match(text("1-one/objects/daemonsets.json"), /"CLUSTERSET_AGENT_HEALTH","value":"all"/);
-  assert.match(text("1-one/objects/events.json"), /login failed/);
+  assert.match(text("1-one/objects/events.json"), /"reason":"Failed"/);
+  assert.doesNotMatch(text("1-one/objects/events.json"), /login failed/);
   assert.match(text("1-one/objects/leases-clusterset-registry-c1.json"), /"renewTime"/);
   assert.match(text("2-arn_aws_eks_eu-west-1_1_cluster_two/objects/serviceexports.json"), /"web"/);
   assert.match(text("contents.txt"), /^1-one\/objects\/nodes\.json \d+$/m);

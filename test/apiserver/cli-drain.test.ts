@@ -71,15 +71,20 @@ test("drain states the drain on the cluster itself if a context is its own, and 
   assert.equal(await stated(c2, OWN_SIDE), undefined);
 });
 
-test("without the cluster's own context, drain concerns the importing clusters that are named", async () => {
+test("of importing clusters that are named, drain concerns these; without a name, the whole clusterset", async () => {
   const { plane } = mesh.cluster("c1");
-  const { code, out } = await user.run("drain", "c2", "--for", "1h");
+  const one = ["--context", "one"];
+  const { code, out } = await user.run("drain", "c2", "--for", "1h", ...one);
   assert.equal(code, 0);
   assert.match(out, /^one: secret\/peer-c2 drained, effective in this importing cluster only\n/);
   assert.match(String(await stated(plane, PEER)), /for=3600s; by=ann$/);
-  assert.equal((await user.run("undrain", "c2")).code, 0);
+  assert.equal((await user.run("undrain", "c2", ...one)).code, 0);
   assert.equal(await stated(plane, PEER), undefined);
-  assert.equal((await user.run("undrain", "c2")).out, "no drain of cluster c2 is stated in one\n");
+  const none = await user.run("undrain", "c2", ...one);
+  assert.equal(none.out, "no drain of cluster c2 is stated in one\n");
+  const all = await user.run("drain", "c2", "--for", "1h");
+  assert.match(all.out, /^two: clusterproperty\/\S+ drained, effective in all clusters\n/);
+  assert.equal((await user.run("undrain", "c2")).code, 0);
 });
 
 test("with a hub, drain annotates the namespace of the cluster's registry there", async () => {

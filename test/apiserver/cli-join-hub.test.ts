@@ -66,9 +66,9 @@ test("rotate waits until the mounted file has the new token, and ends the first 
 });
 
 test("a cluster leaves its hub, which then has nothing of it", async () => {
-  const refused = await set.user.run("leave", "c2", "--yes");
+  const refused = await set.user.run("leave", "c2", "--context", "c1", "--yes");
   assert.match(refused.note, /c2: its registry is on a hub\. Name it with --hub/);
-  const { out } = await set.run("leave", "c2", "--hub", "hub", "--yes");
+  const { out } = await set.run("leave", "c2", "--yes");
   assert.ok(out.indexOf("no other cluster uses") < out.indexOf("hub: clusterset-members/"));
   await set.cluster("c1").untilGone("shop/web");
   const { admin } = set.plane("hub");

@@ -197,6 +197,48 @@ test("addresses and ranges of earlier joins stay until a flag changes them", asy
   await set.cluster("c1").untilImported("shop/web", ["10.2.3.8"]);
 });
 
+test("what a member says of others is no source: a difference is shown, and needs a flag", async () => {
+  const evil = Buffer.from(
+    JSON.stringify({
+      clusters: [{ name: "c", cluster: { server: "https://evil.example" } }],
+      users: [{ name: "u", user: { token: "x" } }],
+      contexts: [{ name: "x", context: { cluster: "c", user: "u" } }],
+      "current-context": "x",
+    }),
+  ).toString("base64");
+  const secret = { ...SECRET, metadata: { namespace: "clusterset-proxy", name: "peer-c1" } };
+  const { admin } = set.plane("c2");
+  const before = await admin.get(secret);
+  const annotations = { "clusterset-proxy.io/endpoint-cidrs": "10.0.0.0/8" };
+  await admin.patch(secret, { metadata: { annotations }, data: { kubeconfig: evil } });
+  // The order of contexts does not matter.
+  for (const order of [IDS, IDS.toReversed()]) {
+    const { code, out, note } = await set.user.run("join", ...order, ...JOIN);
+    assert.equal(code, 1);
+    assert.match(
+      note,
+      /^error: c1: c2 has https:\/\/evil\.example as its API server, but c1 itself has https:\/\/127/m,
+    );
+    assert.match(note, /give --api-server c1=URL\.$/m);
+    assert.match(
+      note,
+      /^error: c1: c2 has 10\.0\.0\.0\/8 as its ranges, but c1 itself has 10\.1\.0\.0\/16\./m,
+    );
+    assert.doesNotMatch(out, /evil|10\.0\.0\.0/);
+  }
+  const flags = [
+    "--api-server",
+    `c1=${set.plane("c1").url}`,
+    "--endpoint-cidrs",
+    "c1=10.1.0.0/16",
+    "--force-conflicts",
+  ];
+  const { out } = await set.run("join", ...IDS, ...JOIN, ...flags);
+  assert.deepEqual(out.match(/^c\d: .*$/gm), ["c2: clusterset-proxy/secret/peer-c1 changed"]);
+  assert.equal(JSON.stringify((await admin.get(secret)).metadata).includes("10.1.0.0/16"), true);
+  assert.ok(before);
+});
+
 test("overlaps are named with their owners, and stop a join", async () => {
   const flags = ["--endpoint-cidrs", "c2=10.1.128.0/17", "--clusterset-cidr", "10.3.0.0/24"];
   const { code, note } = await set.user.run("join", ...IDS, ...JOIN, ...flags);

@@ -159,7 +159,8 @@ test("leave withdraws a cluster from the others before it removes its programs, 
     const slices = await set.cluster("c3").list(SLICE, "shop", FAILOVER);
     assert.notEqual(slices.length, 0);
   }, 30_000);
-  const { out } = await set.run("leave", "c3", "--context", "c1,c2", "--yes");
+  // The others are found by their contexts.
+  const { out } = await set.run("leave", "c3", "--yes");
   // In a pod, it would have ended with its namespace.
   await set.cluster("c3").kill();
   const at = (text: string) => {
@@ -181,8 +182,10 @@ test("leave withdraws a cluster from the others before it removes its programs, 
   assert.deepEqual(await set.cluster("c3").list(SLICE, "shop", FAILOVER), []);
 });
 
-test("a cluster that left can be let go again, and join", async () => {
-  await set.run("leave", "c3", "--context", "c1,c2", "--yes");
+test("a cluster that left is no member: leave says so; and it can join again", async () => {
+  const { out } = await set.run("leave", "c3", "--yes");
+  assert.match(out, /^c3: not a member: nothing to delete/);
+  assert.doesNotMatch(out, /deleted$/m);
   await set.run(
     "join",
     ...IDS,
@@ -194,6 +197,21 @@ test("a cluster that left can be let go again, and join", async () => {
   );
   await set.start(["c3"]);
   await set.cluster("c3").untilImported("shop/web", ["10.1.3.8", "10.2.3.7"]);
+});
+
+test("leave --keep-programs leaves no token by which others read the registry", async () => {
+  const { out } = await set.run("leave", "c3", "--keep-programs", "--yes");
+  for (const id of ["c1", "c2"])
+    assert.match(out, new RegExp(`^c3: clusterset-registry-c3/serviceaccount/${id} deleted$`, "m"));
+  const kind = { apiVersion: "v1", kind: "ServiceAccount" };
+  const accounts = await set
+    .plane("c3")
+    .admin.list({ ...kind, metadata: { namespace: "clusterset-registry-c3" } });
+  const names = accounts.map(({ metadata }) => (metadata as { name: string }).name);
+  assert.deepEqual(
+    names.filter((name) => name !== "default"),
+    [],
+  );
 });
 
 /** Names of all objects of a cluster that tell of us, as docs/guides/uninstall.md lists them. */

@@ -34,6 +34,9 @@ export class CommandLine implements Disposable {
   /** What the user types after a question; undefined: there is no terminal. */
   answer: string | undefined;
 
+  /** More variables of the environment. */
+  env: Readonly<Record<string, string>> = {};
+
   /** The user's clock, in milliseconds since 1970. */
   timeOfDay = (): number => Date.now();
 
@@ -55,7 +58,7 @@ export class CommandLine implements Disposable {
         return Promise.resolve(this.answer);
       },
       paint: (_style, text) => text,
-      env: { KUBECONFIG: this.kubeconfig },
+      env: { KUBECONFIG: this.kubeconfig, ...this.env },
       home: this.#directory,
       user: "ann",
       timeOfDay: this.timeOfDay,

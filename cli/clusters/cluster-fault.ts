@@ -1,0 +1,94 @@
+import { field } from "../../api/parse/fields.ts";
+import { ApiFault, type FaultReason } from "../../common/kubernetes/api-fault.ts";
+
+/** A cluster, as a user knows it. */
+export interface ClusterName {
+  readonly context: string;
+  /** URL of its API server. */
+  readonly address: string;
+}
+
+/** What a user can do, by the reason of a fault. */
+const ADVICE: Partial<Readonly<Record<FaultReason, string>>> = {
+  unreachable:
+    "check the address in the kubeconfig, the network, and HTTPS_PROXY if a proxy is between",
+  stalled: "check the API server, or wait longer with --request-timeout",
+  "no-credentials": "check the user of this context in the kubeconfig",
+  unauthorized: "log in again, or check the user of this context in the kubeconfig",
+  forbidden: "see docs/guides/kubectl-plugin.md#rights",
+  throttled: "try again later",
+  "server-error": "check the API server, and try again",
+};
+
+/** API groups of the CRDs that each member has. */
+const CRD_GROUPS = ["multicluster.x-k8s.io", "about.k8s.io"];
+
+/** A fault of a request to a cluster: where, why, and what to do. */
+export class ClusterFault extends ApiFault {
+  readonly cluster: ClusterName;
+  /** The fault, without the cluster and the advice. */
+  readonly why: string;
+
+  constructor(cluster: ClusterName, { reason, message, retryAfter }: ApiFault, cause?: unknown) {
+    const why = message.startsWith(`${cluster.context}: `)
+      ? message.slice(cluster.context.length + 2)
+      : message;
+    super(reason, why, { cause, retryAfter });
+    this.name = "ClusterFault";
+    this.cluster = cluster;
+    this.why = this.message.trim();
+  }
+
+  /** Such as `https://10.0.0.1:6443: connect ECONNREFUSED; check …`; the context is named beside it. */
+  get detail(): string {
+    const advice = ADVICE[this.reason];
+    return `${this.cluster.address}: ${this.why}${advice === undefined ? "" : `; ${advice}`}`;
+  }
+}
+
+/** A fault of `cluster`. `asked`: a resource or a query, if there was one. Other errors stay as they are. */
+export function faultIn(cluster: ClusterName, thrown: unknown, asked?: unknown): unknown {
+  if (!(thrown instanceof ApiFault) || thrown instanceof ClusterFault) return thrown;
+  const isOwn = CRD_GROUPS.some((group) => group === field(asked, "group"));
+  if (thrown.reason !== "not-served" || !isOwn) return new ClusterFault(cluster, thrown, thrown);
+  const message = `not a member: no CRDs. Let it join: kubectl clusterset join ${cluster.context} OTHERS --clusterset ID`;
+  return new ClusterFault(cluster, new ApiFault("not-served", message), thrown);
+}
+
+/** Runs something whose faults are of `cluster`. */
+export async function inCluster<Result>(
+  cluster: ClusterName,
+  run: () => Promise<Result>,
+): Promise<Result> {
+  try {
+    return await run();
+  } catch (thrown) {
+    throw faultIn(cluster, thrown);
+  }
+}
+
+/** Called when a request begins; returns what is called when it has ended. */
+export type Began = () => () => void;
+
+/** `target`, whose methods reject with faults of `cluster`. The first argument of a method is what it asks for. */
+export function naming<Target extends object>(
+  target: Target,
+  cluster: ClusterName,
+  began: Began,
+): Target {
+  return new Proxy(target, {
+    get(object, name) {
+      // Methods have private fields of the object, not of this proxy.
+      const member: unknown = Reflect.get(object, name, object);
+      if (typeof member !== "function") return member;
+      return (...args: readonly unknown[]): unknown => {
+        const result: unknown = Reflect.apply(member, object, args);
+        if (!(result instanceof Promise)) return result;
+        const ended = began();
+        return result.finally(ended).catch((thrown: unknown) => {
+          throw faultIn(cluster, thrown, args[0]);
+        });
+      };
+    },
+  });
+}

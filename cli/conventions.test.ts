@@ -1,0 +1,120 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import type { Command } from "commander";
+import { StaticApiServer, type StaticObject } from "../test/doubles/static-api-server.ts";
+import { importObject, sliceObject } from "../test/generators/objects.ts";
+import { CommandLine } from "../test/stages/command-line.ts";
+import { withDryRunKinds } from "./command-line.ts";
+import { PLAIN } from "./output/table.ts";
+import { createProgram } from "./program.ts";
+import { run } from "./run.ts";
+import { type Streams, terminalOn } from "./terminal.ts";
+
+function streams(columns?: number): Streams & { readonly text: () => string } {
+  let text = "";
+  const write = (part: string) => {
+    text += part;
+  };
+  return {
+    ...PLAIN,
+    ...(columns !== undefined && { columns }),
+    ...{ out: write, note: write, ask: async () => undefined, env: {}, home: "/nonexistent" },
+    ...{ user: "ann", timeOfDay: () => 0, signal: new AbortController().signal },
+    text: () => text,
+  };
+}
+
+const program = createProgram(terminalOn(streams()), () => undefined);
+const commands = program.commands.filter((one) => !one.name().startsWith("__"));
+const has = (command: Command, flag: string) => command.options.some(({ long }) => long === flag);
+
+test("each command that reads clusters has -o, --kubeconfig and --request-timeout", () => {
+  for (const command of commands.filter((one) => one.name() !== "completion"))
+    for (const flag of ["--output", "--kubeconfig", "--request-timeout"])
+      assert.ok(has(command, flag), `${command.name()} ${flag}`);
+});
+
+test("each command that changes clusters has --dry-run, with or without a kind; it takes no argument for its kind", () => {
+  for (const name of [
+    "export",
+    "unexport",
+    "drain",
+    "undrain",
+    "join",
+    "upgrade",
+    "rotate",
+    "leave",
+  ])
+    assert.ok(has(commands.find((one) => one.name() === name) ?? program, "--dry-run"), name);
+  const kinds = (line: string) => withDryRunKinds(line.split(" ")).join(" ");
+  assert.equal(kinds("leave --dry-run c1"), "leave --dry-run=client c1");
+  assert.equal(kinds("join c1 --dry-run server c2"), "join c1 --dry-run=server c2");
+  assert.equal(kinds("join c1 --dry-run=server"), "join c1 --dry-run=server");
+});
+
+test("help has lines of 80 characters, or of the terminal's width, and readable defaults", async () => {
+  for (const columns of [undefined, 80, 100, 160])
+    for (const command of commands) {
+      const user = streams(columns);
+      assert.equal(await run([command.name(), "--help"], user), 0);
+      for (const line of user.text().split("\n"))
+        assert.ok(line.length <= (columns ?? 80), `${line.length}: ${line}`);
+      assert.doesNotMatch(user.text(), /\[object|\{"/);
+    }
+});
+
+const PORTS = [{ name: "http", port: 80, protocol: "TCP" }];
+
+/** `cluster-1` or `cluster-2`, each of which imports and can export shop/web. */
+function member(id: string) {
+  const property = (name: string, value: string) => ({ metadata: { name }, spec: { value } });
+  const slice = (cluster: string, address: string) =>
+    sliceObject(`web-${cluster}`, "shop/web", { cluster }, PORTS, [address]) as StaticObject;
+  return StaticApiServer.start({
+    objects: {
+      clusterproperties: [
+        property("cluster.clusterset.k8s.io", id),
+        property("clusterset.k8s.io", "prod"),
+      ] as unknown as StaticObject[],
+      serviceimports: [importObject("shop/web", ["241.0.0.1"], PORTS) as StaticObject],
+      endpointslices: [slice("cluster-1", "10.1.0.1"), slice("cluster-2", "10.2.0.1")],
+      nodes: [{ apiVersion: "v1", metadata: { name: "n1" }, spec: {} }],
+      services: [{ apiVersion: "v1", metadata: { namespace: "shop", name: "web" } }],
+    },
+  });
+}
+
+test("the examples of README are run as they are written, and do what README says", async () => {
+  const readme = readFileSync(`${import.meta.dirname}/../README.md`, "utf8");
+  const lines = [...readme.matchAll(/^kubectl clusterset (.*?)(?: +#.*)?$/gm)].map(
+    // The placeholder of a node.
+    ([, line = ""]) => line.replace("NODE", "n1"),
+  );
+  await using one = await member("cluster-1");
+  await using two = await member("cluster-2");
+  using user = new CommandLine({ "cluster-2": two.kubeconfig, "cluster-1": one.kubeconfig });
+  const shown: Readonly<Record<string, RegExp>> = {
+    export: /^cluster-2: serviceexport\/web in shop created$/m,
+    status: /^cluster-1 .*\n(.*\n)*cluster-2 /m,
+    simulate: /ports differ/,
+    drain: /^cluster-1: clusterproperty\/\S+ drained, effective in all clusters$/m,
+    explain: /^Import: +shop\/web, programmed\nSeen from: +node n1/m,
+  };
+  const seen = new Set<string>();
+  for (const line of lines) {
+    const words = (line.match(/"[^"]*"|\S+/g) ?? []).map((word) => word.replaceAll('"', ""));
+    const [command = ""] = words;
+    const { code, out, note } = await user.run(...words);
+    // Clusters that are not real cannot join; the command line is right.
+    assert.notEqual(code, 2, `${line}: ${note}`);
+    const expected = shown[command];
+    if (expected === undefined) continue;
+    assert.match(out, expected, line);
+    seen.add(command);
+  }
+  assert.deepEqual([...seen].sort(), Object.keys(shown).sort());
+  assert.ok(
+    one.writes.some((write) => write.startsWith("PATCH") && /clusterproperties/.test(write)),
+  );
+});

@@ -1,0 +1,188 @@
+import assert from "node:assert/strict";
+import { createServer } from "node:http";
+import { connect } from "node:net";
+import { after, before, test } from "node:test";
+import {
+  kubeconfigOf,
+  StaticApiServer,
+  type StaticObject,
+} from "../test/doubles/static-api-server.ts";
+import { importObject, sliceObject } from "../test/generators/objects.ts";
+import { CommandLine } from "../test/stages/command-line.ts";
+
+// A cluster that answers, and others that do not, each in its way.
+
+const PORTS = [{ name: "http", port: 80, protocol: "TCP" }];
+const CRDS = ["multicluster.x-k8s.io", "about.k8s.io"];
+type Listed = StaticObject;
+
+/** A cluster of a clusterset with an import and a Service. */
+function member(id: string, set = "prod") {
+  const property = (name: string, value: string) => ({ metadata: { name }, spec: { value } });
+  return StaticApiServer.start({
+    objects: {
+      clusterproperties: [
+        property("cluster.clusterset.k8s.io", id),
+        property("clusterset.k8s.io", set),
+      ] as unknown as Listed[],
+      serviceimports: [importObject("shop/web", ["241.0.0.1"], PORTS) as Listed],
+      endpointslices: [
+        sliceObject("web-c2", "shop/web", { cluster: "c2" }, PORTS, ["10.2.0.1"]) as Listed,
+      ],
+      nodes: [{ apiVersion: "v1", metadata: { name: "n1" }, spec: {} }],
+      services: [{ apiVersion: "v1", metadata: { namespace: "shop", name: "web" } }],
+      namespaces: [{ apiVersion: "v1", metadata: { name: "kube-system" } }],
+    },
+  });
+}
+
+/** A URL where nothing listens. */
+async function closedUrl(): Promise<string> {
+  const server = await StaticApiServer.start();
+  const { url } = server;
+  await server[Symbol.asyncDispose]();
+  return url;
+}
+
+let one: StaticApiServer;
+let bare: StaticApiServer;
+let silent: StaticApiServer;
+let gone: string;
+let user: CommandLine;
+before(async () => {
+  one = await member("c1");
+  bare = await StaticApiServer.start({
+    without: CRDS,
+    objects: { namespaces: [{ apiVersion: "v1", metadata: { name: "kube-system" } }] },
+  });
+  silent = await StaticApiServer.start({ silent: true });
+  gone = await closedUrl();
+  user = new CommandLine({
+    one: one.kubeconfig,
+    gone: kubeconfigOf(gone),
+    bare: bare.kubeconfig,
+    silent: silent.kubeconfig,
+    keyless: kubeconfigOf(one.url).replace(
+      '{"token":"secret"}',
+      '{"exec":{"apiVersion":"client.authentication.k8s.io/v1","command":"/nonexistent/plugin"}}',
+    ),
+  });
+});
+after(async () => {
+  user?.[Symbol.dispose]();
+  await Promise.all([one, bare, silent].map((server) => server?.[Symbol.asyncDispose]()));
+});
+
+const ALL = ["--all-contexts", "--request-timeout", "1s"];
+
+for (const [command, shown] of [
+  [["explain", "shop/web"], /^Import: +shop\/web, programmed$/m],
+  [["simulate", "--without", "c2"], /^one: 1 of 1 ports differ$/m],
+  [["export", "web", "-n", "shop", "--dry-run"], /^one: serviceexport\/web in shop created/m],
+  [["drain", "c1", "--for", "1h", "--dry-run"], /^one: clusterproperty\/\S+ drained/m],
+] as const)
+  test(`${command[0]}: the others' answers, each cluster without one, why, what to do, and exit code 1`, async () => {
+    const { code, out, note } = await user.run(...command, ...ALL);
+    assert.equal(code, 1, note);
+    assert.match(out, shown);
+    assert.match(
+      note,
+      new RegExp(`^error: gone: ${gone}: .*ECONNREFUSED.*; check the address`, "m"),
+    );
+    assert.match(
+      note,
+      new RegExp(`^error: silent: ${silent.url}: .*1 second.*--request-timeout`, "m"),
+    );
+    assert.match(
+      note,
+      /^error: keyless: .*\/nonexistent\/plugin.*; check the user of this context/m,
+    );
+    assert.doesNotMatch(note, /CSP_|\n {4}at /);
+  });
+
+test("a cluster without our CRDs is no member, and the command that makes it one is named", async () => {
+  for (const command of [["explain", "shop/web"], ["simulate"]]) {
+    const { code, note } = await user.run(...command, "--context", "bare");
+    assert.equal(code, 1);
+    assert.equal(
+      note,
+      `error: bare: ${bare.url}: not a member: no CRDs. Let it join: kubectl clusterset join bare OTHERS --clusterset ID\n`,
+    );
+  }
+});
+
+test("status: one row for each cluster of which nothing is known", async () => {
+  const { code, out } = await user.run("status", ...ALL);
+  assert.equal(code, 1);
+  const rowsOf = (context: string) => out.match(new RegExp(`^${context} .*$`, "gm")) ?? [];
+  for (const [context, reason] of [
+    ["gone", "unreachable"],
+    ["silent", "stalled"],
+    ["keyless", "no-credentials"],
+    ["bare", "not-served"],
+  ] as const) {
+    const [row = "", problem = "", ...more] = rowsOf(context);
+    assert.match(row, /^\S+ +unknown$/);
+    assert.match(problem, new RegExp(`^\\S+ +cluster +${reason} +\\S+: \\S`));
+    assert.deepEqual(more, []);
+  }
+});
+
+test("leave of a cluster that never joined changes nothing, and says so", async () => {
+  for (const [context, server] of [
+    ["bare", bare],
+    ["one", one],
+  ] as const) {
+    const before = server.writes.length;
+    const argv = ["leave", context, "--context", context, "--yes"];
+    const { code, out, note } = await user.run(...argv);
+    assert.equal(code, 0, note);
+    assert.match(out, new RegExp(`^${context}: not a member`));
+    assert.equal(server.writes.length, before);
+  }
+});
+
+test("drain without a context finds the clusters of the current context's clusterset", async () => {
+  await using c2 = await member("c2");
+  await using other = await member("c2", "test");
+  using operator = new CommandLine({
+    one: one.kubeconfig,
+    two: c2.kubeconfig,
+    again: c2.kubeconfig,
+    test: other.kubeconfig,
+    gone: kubeconfigOf(gone),
+  });
+  const { code, out, note } = await operator.run("drain", "c2", "--for", "1h");
+  assert.equal(code, 0, note);
+  assert.equal(out.match(/ drained, effective in all clusters$/gm)?.length, 1);
+  assert.deepEqual([c2.writes.length, other.writes.length], [1, 0]);
+  assert.match(note, /^unknown: gone: .*ECONNREFUSED/m);
+  using stranger = new CommandLine({
+    bare: bare.kubeconfig,
+    two: c2.kubeconfig,
+    test: other.kubeconfig,
+  });
+  const unclear = await stranger.run("drain", "c2", "--for", "1h");
+  assert.equal(unclear.code, 1);
+  assert.match(unclear.note, /several clustersets have this ID: two \(prod\), test \(test\)/);
+});
+
+test("HTTPS_PROXY is used as kubectl does, also for a name that only the proxy resolves", async () => {
+  const connected: string[] = [];
+  const proxy = createServer();
+  proxy.on("connect", ({ url = "" }, client) => {
+    connected.push(url);
+    const upstream = connect(Number(new URL(gone).port), "127.0.0.1");
+    upstream.on("error", () => client.destroy());
+    client.end("HTTP/1.1 502 Bad Gateway\r\n\r\n");
+  });
+  await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve));
+  const { port } = proxy.address() as { port: number };
+  using behind = new CommandLine({ far: kubeconfigOf("https://api.invalid:6443") });
+  behind.env = { HTTPS_PROXY: `http://127.0.0.1:${port}` };
+  const { code } = await behind.run("explain", "shop/web");
+  proxy.close();
+  assert.equal(code, 1);
+  assert.ok(connected.length > 0);
+  assert.deepEqual([...new Set(connected)], ["api.invalid:6443"]);
+});

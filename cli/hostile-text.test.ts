@@ -1,0 +1,88 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { StaticApiServer, type StaticObject } from "../test/doubles/static-api-server.ts";
+import { importObject, sliceObject } from "../test/generators/objects.ts";
+import { CommandLine } from "../test/stages/command-line.ts";
+
+// What a tenant or a peer wrote, in every command that shows it.
+
+const HOSTILE =
+  "x\u001b]52;c;ZXZpbA==\u0007\u001b[2K\r\none   forged   row\u202e\u009b1m\u2028\u0085y";
+const PORTS = [{ name: "http", port: 80, protocol: "TCP" }];
+type Listed = StaticObject;
+
+const listed = (one: object) => one as Listed;
+const CONDITION = { type: "Ready", status: "False", reason: HOSTILE, message: HOSTILE };
+const NODE = { apiVersion: "v1", metadata: { name: "n1" }, spec: {} };
+const OBJECTS = {
+  serviceimports: [
+    listed({
+      ...importObject("shop/web", ["241.0.0.1"], PORTS),
+      status: { conditions: [CONDITION] },
+    }),
+  ],
+  serviceexports: [
+    listed({
+      metadata: { namespace: "shop", name: "web", annotations: { note: HOSTILE } },
+      status: { conditions: [CONDITION, { ...CONDITION, type: "Conflict", status: "True" }] },
+    }),
+  ],
+  endpointslices: [
+    listed(
+      sliceObject("web-c2", "shop/web", { cluster: "c2", region: HOSTILE }, PORTS, [
+        { addresses: ["10.2.0.1"], zone: HOSTILE, nodeName: HOSTILE },
+      ]),
+    ),
+  ],
+  clusterproperties: [
+    listed({ metadata: { name: "cluster.clusterset.k8s.io" }, spec: { value: HOSTILE } }),
+  ],
+  nodes: [NODE],
+  services: [
+    listed({
+      metadata: { namespace: "shop", name: "web", annotations: { note: HOSTILE } },
+      spec: { type: HOSTILE, clusterIP: "10.0.0.1", ports: PORTS },
+    }),
+  ],
+  pods: [
+    listed({
+      metadata: { namespace: "clusterset-proxy", name: "clusterset-agent-x" },
+      spec: { nodeName: "n1" },
+      status: { containerStatuses: [{ state: { waiting: { reason: HOSTILE } } }] },
+    }),
+  ],
+};
+
+const COMMANDS = [
+  ["status"],
+  ["explain", "shop/web"],
+  ["explain", "shop/web", "-v", "--from", "n1"],
+  ["explain", "shop/none"],
+  ["simulate", "--all"],
+  ["simulate", "--without", "c9"],
+  ["migrate", "--from", "submariner"],
+  ["migrate", "--from", "by-hand"],
+  ["drain", "c2", "--for", "1h"],
+  ["export", "web", "-n", "shop"],
+  ["drill", "shop/web", "--yes"],
+  ["leave", "one", "--dry-run"],
+  ["join", "one", "--clusterset", "prod", "--dry-run", "client"],
+  ["rotate", "one", "--dry-run"],
+  ["upgrade", "one", "--dry-run"],
+  ["nonsense\u001b[2K"],
+];
+
+for (const format of [[], ["-o", "json"], ["-o", "yaml"]])
+  test(`no text of others controls the terminal, or begins a line: ${format.join(" ") || "table"}`, async () => {
+    await using server = await StaticApiServer.start({ objects: OBJECTS });
+    using user = new CommandLine({ one: server.kubeconfig });
+    let shown = 0;
+    for (const command of COMMANDS) {
+      const { out, note } = await user.run(...command, ...format);
+      const printed = out + note;
+      assert.doesNotMatch(printed, /(?!\n)[\p{C}\p{Zl}\p{Zp}]/u, command.join(" "));
+      assert.doesNotMatch(printed, /^one {3}forged/m, command.join(" "));
+      if (printed.includes(String.raw`\u202e`)) shown++;
+    }
+    assert.ok(shown >= 3, `${shown} commands show such a text: status, and explain twice`);
+  });

@@ -1,0 +1,66 @@
+import { escaped } from "../../api/problem.ts";
+import type { Paint, Style } from "./table.ts";
+
+/** Controls, formats such as U+202E, unassigned characters, halves of pairs, and separators of lines. */
+const UNPRINTABLE = /[\p{C}\p{Zl}\p{Zp}]/gu;
+const UNPRINTABLE_IN_LINES = /(?!\n)[\p{C}\p{Zl}\p{Zp}]/gu;
+
+/**
+ * Text for a terminal: the program's own words, line feeds and colours, and texts of others without characters that control a
+ * terminal, forge a line or change the order of what is read. `Terminal` accepts nothing else.
+ */
+class PrintableText {
+  readonly #text: string;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  toString(): string {
+    return this.#text;
+  }
+}
+
+export type Printable = PrintableText;
+
+/** Nothing. */
+export const NOTHING: Printable = new PrintableText("");
+
+/** `text` on one line, as it may reach a terminal; its controls are written as `\u001b`. PURE. */
+export function escapedText(text: string): string {
+  return text.replace(UNPRINTABLE, escaped);
+}
+
+/** The lines of an own message as one sentence. PURE. */
+export function oneLine(message: string): string {
+  return message.trimEnd().replaceAll(/\s*\n\s*/g, "; ");
+}
+
+/** A template: its literal parts are the program's own, and what is inserted is escaped unless it is printable already. PURE. */
+export function printable(
+  literals: TemplateStringsArray,
+  ...values: readonly (string | number | Printable)[]
+): Printable {
+  const parts = values.map((value, i) => `${plain(value)}${literals[i + 1] ?? ""}`);
+  return new PrintableText(`${literals[0] ?? ""}${parts.join("")}`);
+}
+
+/** A document of several lines: all but line feeds is escaped. For texts in which others cannot begin a line of their own. PURE. */
+export function printableLines(text: string): Printable {
+  return new PrintableText(text.replace(UNPRINTABLE_IN_LINES, escaped));
+}
+
+/** `parts` one after the other. PURE. */
+export function joined(parts: readonly Printable[], separator: Printable = NOTHING): Printable {
+  return new PrintableText(parts.map(String).join(String(separator)));
+}
+
+/** `text` in a colour. PURE. */
+export function painted(paint: Paint, style: Style | undefined, text: string): Printable {
+  const shown = escapedText(text);
+  return new PrintableText(style === undefined ? shown : paint(style, shown));
+}
+
+function plain(value: string | number | Printable): string {
+  return value instanceof PrintableText ? value.toString() : escapedText(String(value));
+}
