@@ -33,7 +33,7 @@ export function jobLine(outcome: Outcome): string {
   const counts = [
     ...(passed > 0 ? [`${passed} passed`] : []),
     ...(failures.length > 0 ? [`${failures.length} FAILED`] : []),
-    ...(skipped > 0 ? [`${skipped} skipped`] : []),
+    ...(skipped.length > 0 ? [`${skipped.length} skipped`] : []),
   ];
   const said = counts.length === 0 ? "passed" : counts.join(", ");
   const cost = cpuSeconds === undefined ? "" : `, ${Math.round(cpuSeconds)} s of a processor`;
@@ -63,14 +63,18 @@ export function closingText(
     outcomes.reduce((total, outcome) => total + count(outcome), 0);
   const passed = sum((outcome) => outcome.passed) + forgiven.length;
   const cpu = sum((outcome) => outcome.cpuSeconds ?? 0);
+  const skipped = new Map<string, number>();
+  for (const reason of outcomes.flatMap((outcome) => outcome.skipped))
+    skipped.set(reason, (skipped.get(reason) ?? 0) + 1);
   return [
+    ...[...skipped].map(([reason, count]) => `skipped ${count}: ${reason}`),
     ...forgiven.map((failure) => failureText("FORGIVEN (passed when repeated)", failure)),
     ...failures.flatMap((failure) => [
       failureText("FAILED", failure),
       `  repeat: ${failure.file === "make check" ? failure.file : `SEED=${seed} node scripts/test.ts ${failure.file}`}`,
     ]),
     `${isWell ? "passed" : "FAILED"} in ${clock(seconds)}, ${Math.round(cpu)} s of a processor`,
-    `${passed} passed, ${failures.length} failed, ${sum((outcome) => outcome.skipped)} skipped`,
+    `${passed} passed, ${failures.length} failed, ${sum((outcome) => outcome.skipped.length)} skipped`,
   ].join("\n");
 }
 

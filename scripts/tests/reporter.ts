@@ -14,7 +14,7 @@ export interface Result {
   readonly file: string;
   readonly name: string;
   readonly outcome: "passed" | "failed" | "skipped";
-  /** Of a failed test: the error's first lines. */
+  /** Of a failed test: the error's first lines; of a skipped one, why. */
   readonly reason?: string;
 }
 
@@ -49,6 +49,7 @@ function resultOf(event: TestEvent): Result | undefined {
     return { file, name, outcome: "failed", reason };
   }
   if (details.type === "suite") return undefined;
-  const isSkipped = event.data.skip !== undefined && event.data.skip !== false;
-  return { file, name, outcome: isSkipped ? "skipped" : "passed" };
+  const { skip = false } = event.data;
+  if (skip === false) return { file, name, outcome: "passed" };
+  return { file, name, outcome: "skipped", ...(typeof skip === "string" && { reason: skip }) };
 }

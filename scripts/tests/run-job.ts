@@ -18,7 +18,8 @@ export interface Failure {
 export interface Outcome {
   readonly job: Job;
   readonly passed: number;
-  readonly skipped: number;
+  /** Why tests were skipped: a reason for each. */
+  readonly skipped: readonly string[];
   readonly failures: readonly Failure[];
   readonly seconds: number;
   /** Processor time; undefined for the virtual machine and for a process that ended early. */
@@ -75,12 +76,10 @@ export async function runJob(
   const results = lines.filter((line) => "outcome" in line);
   const cpuSeconds = lines.find((line) => "cpuSeconds" in line)?.cpuSeconds;
   const failures = failuresOf(job, results, cause ?? ended, log);
-  const count = (outcome: Result["outcome"]): number =>
-    results.filter((result) => result.outcome === outcome).length;
-  return {
-    ...{ job, passed: count("passed"), skipped: count("skipped"), failures, seconds, log },
-    cpuSeconds,
-  };
+  const of = (outcome: Result["outcome"]): Result[] =>
+    results.filter((result) => result.outcome === outcome);
+  const skipped = of("skipped").map(({ reason }) => reason || "no reason given");
+  return { job, passed: of("passed").length, skipped, failures, seconds, log, cpuSeconds };
 }
 
 /** The program of a job, and its arguments. */

@@ -16,7 +16,7 @@ function outcome(of: Job, ...failures: readonly Failure[]): Outcome {
   return {
     job: of,
     passed: 2,
-    skipped: 0,
+    skipped: [],
     failures,
     seconds: of.seconds,
     cpuSeconds: 3,
@@ -179,6 +179,16 @@ test("the last lines name the file, the test, the reason and the command that re
 FAILED in 1:01, 6 s of a processor
 4 passed, 1 failed, 0 skipped`,
   );
+});
+
+test("the last lines say why tests were skipped", () => {
+  const outcomes = ["no SCTP", "no SCTP", "no modules"].map((reason) => ({
+    ...outcome(job("a", 1)),
+    skipped: [reason],
+  }));
+  const lines = closingText(outcomes, verdictOf(outcomes, undefined), "1", 5).split("\n");
+  assert.deepEqual(lines.slice(0, 2), ["skipped 2: no SCTP", "skipped 1: no modules"]);
+  assert.match(lines.at(-1) ?? "", /3 skipped$/);
 });
 
 test("a file that passed when it was repeated is named with its reason", () => {
