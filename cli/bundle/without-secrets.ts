@@ -71,7 +71,9 @@ export function objectWithoutSecrets(object: unknown, withFreeText = false): unk
 function isForeignEvent(object: unknown): boolean {
   const reporter =
     textField(object, "reportingComponent") || textField(field(object, "source"), "component");
-  return field(object, "involvedObject") !== undefined && !/^clusterset-/.test(reporter ?? "");
+  return (
+    field(object, "involvedObject") !== undefined && reporter?.startsWith("clusterset-") !== true
+  );
 }
 
 function cleaned(value: unknown, name: string, withFreeText: boolean): unknown {
