@@ -1,6 +1,6 @@
 import { styleText } from "node:util";
-import type { Printable } from "./output/printable.ts";
-import type { Paint, Screen, Style } from "./output/table.ts";
+import type { Paint, Printable, Style } from "./output/printable.ts";
+import type { Screen } from "./output/table.ts";
 
 /** The user's side of the program: streams of text. `paint` and `columns` are of standard output, if that is a terminal. */
 export interface Streams extends Screen {

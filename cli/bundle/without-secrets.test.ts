@@ -26,9 +26,25 @@ test("tokens, keys, certificates and passwords are left out wherever they stand 
     ["https://x/?key=abc123 failed", `https://x/?key=${LEFT_OUT} failed`],
     ["X-Amz-Signature=0a1b", `X-Amz-Signature=${LEFT_OUT}`],
     ['{"auths":{"r.example":{"auth":"dXNlcjpwdw=="}}}', `{"auths":${LEFT_OUT}}`],
+    ["Set-Cookie: session=abc; Path=/", `Set-Cookie: ${LEFT_OUT}`],
     ["ca: LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1J", `ca: ${LEFT_OUT}`],
   ] as const) {
     assert.equal(textWithoutSecrets(text), expected);
+  }
+});
+
+test("the same in JSON within JSON, which stays valid", () => {
+  const inner = {
+    token: "s3cret",
+    Authorization: "ApiKey s3cret",
+    auths: { "r.example": { auth: "s3cret" } },
+  };
+  for (const depth of [1, 2]) {
+    let text = JSON.stringify(inner);
+    for (let i = 0; i < depth; i++) text = JSON.stringify({ msg: text });
+    const cleaned = textWithoutSecrets(text);
+    assert.doesNotMatch(cleaned, /s3cret/);
+    assert.doesNotThrow(() => JSON.parse(cleaned) as unknown, cleaned);
   }
 });
 

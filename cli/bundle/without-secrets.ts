@@ -27,14 +27,15 @@ const SECRETS: readonly RegExp[] = [
   // Bootstrap tokens; names of imported slices end alike, after a dot.
   /()(?<![\w.-])[a-z0-9]{6}\.[a-z0-9]{16}\b/g,
   /(\b(?:bearer|basic) +)[\w.~+/=-]{6,}/gi,
-  // `token: abc`, `"client-key-data":"…"`, `password=abc`.
-  /((?:token|password|passwd|secret|credential|api-?key|client-key-data|client-certificate-data)s?["']?\s*[:=]\s*)(?!\(left out\))(?:"[^"]+"|'[^']+'|[^\s"',;}]+)/gi,
+  // `token: abc`, `"client-key-data":"…"`, `password=abc`; also JSON in a string of JSON, as logs have it.
+  /((?:token|password|passwd|secret|credential|api-?key|client-key-data|client-certificate-data)s?\\*["']?\s*[:=]\s*)(?!\(left out\))(?:\\*"[^"]+"|'[^']+'|[^\s"',;}]+)/gi,
   // PEM in base64, as kubeconfigs and Secrets have it.
   /()\bLS0tLS1CRUdJTi[\w+/=]*/g,
   // Any scheme: `Authorization: ApiKey abc`.
-  /(\bauthorization["']?\s*[:=]\s*["']?)(?!\s|\(left out\)|(?:bearer|basic) +\(left out\))[^"'\n\r\\,}]+/gi,
+  /(\bauthorization\\*["']?\s*[:=]\s*\\*["']?)(?!\s|\(left out\)|(?:bearer|basic) +\(left out\))[^"'\n\r\\,}]+/gi,
+  /(\b(?:set-)?cookie\\*["']?\s*[:=]\s*\\*["']?)(?!\s|\(left out\))[^"'\n\r\\]+/gi,
   // Docker's configuration: name and password in base64.
-  /("auths?"\s*:\s*)(?:"[^"]*"|\{(?:[^{}]|\{[^{}]*\})*\})/gi,
+  /("auths?\\*"\s*:\s*)(?:\\*"[^"]*"|\{(?:[^{}]|\{[^{}]*\})*\})/gi,
   // Signed URLs, and keys in queries or variables: `?sig=`, `key=`, `X-Amz-Signature=`.
   /(\b(?:[\w-]*[_-])?(?:key|sig|signature|credential|auth|code)=)(?!\(left out\))[^\s"'\\,;&}]+/gi,
   // Names and passwords in URLs.
@@ -71,7 +72,9 @@ export function objectWithoutSecrets(object: unknown, withFreeText = false): unk
 function isForeignEvent(object: unknown): boolean {
   const reporter =
     textField(object, "reportingComponent") || textField(field(object, "source"), "component");
-  return field(object, "involvedObject") !== undefined && !/^clusterset-/.test(reporter ?? "");
+  return (
+    field(object, "involvedObject") !== undefined && reporter?.startsWith("clusterset-") !== true
+  );
 }
 
 function cleaned(value: unknown, name: string, withFreeText: boolean): unknown {

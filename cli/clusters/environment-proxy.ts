@@ -20,7 +20,7 @@ export function environmentProxy(server: string, env: Environment): string | und
 function isDirect({ hostname, port, protocol }: URL, excluded: string): boolean {
   const host = hostname.replace(/^\[|\]$/g, "").toLowerCase();
   const address = parseCidr(`${host}/${host.includes(":") ? 128 : 32}`);
-  if (host === "localhost" || /^127\./.test(host) || host === "::1") return true;
+  if (host === "localhost" || host.startsWith("127.") || host === "::1") return true;
   const actualPort = port || (protocol === "http:" ? "80" : "443");
   return excluded.split(",").some((text) => {
     const entry = text.trim().toLowerCase();

@@ -1,5 +1,5 @@
-import type { Printable } from "./printable.ts";
-import { type Cell, type Screen, type Style, table } from "./table.ts";
+import type { Printable, Style } from "./printable.ts";
+import { type Cell, type Screen, table } from "./table.ts";
 
 /** A line of a plan. */
 export interface PlanLine {

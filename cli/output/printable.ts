@@ -1,5 +1,10 @@
 import { escaped } from "../../api/problem.ts";
-import type { Paint, Style } from "./table.ts";
+
+/** What a colour says; never the only place where it is said. */
+export type Style = "good" | "warning" | "fault" | "faint" | "heading";
+
+/** Colours a text for a terminal, or returns it as it is. */
+export type Paint = (style: Style, text: string) => string;
 
 /** Controls, formats such as U+202E, unassigned characters, halves of pairs, and separators of lines. */
 const UNPRINTABLE = /[\p{C}\p{Zl}\p{Zp}]/gu;

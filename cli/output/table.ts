@@ -1,4 +1,13 @@
-import { escapedText, joined, NOTHING, type Printable, painted, printable } from "./printable.ts";
+import {
+  escapedText,
+  joined,
+  NOTHING,
+  type Paint,
+  type Printable,
+  painted,
+  printable,
+  type Style,
+} from "./printable.ts";
 import { columnWidths, wrapped } from "./wrap.ts";
 
 /** A cell, and how it is coloured on a terminal. Its text is escaped. */
@@ -6,12 +15,6 @@ export interface Cell {
   readonly text: string;
   readonly style?: Style;
 }
-
-/** What a colour says; never the only place where it is said. */
-export type Style = "good" | "warning" | "fault" | "faint" | "heading";
-
-/** Colours a text for a terminal, or returns it as it is. */
-export type Paint = (style: Style, text: string) => string;
 
 /** Where a text is shown. */
 export interface Screen {

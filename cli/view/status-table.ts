@@ -1,6 +1,6 @@
 import type { Severity } from "../exit-code.ts";
-import { joined, type Printable, printable } from "../output/printable.ts";
-import { type Cell, type Screen, type Style, table } from "../output/table.ts";
+import { joined, type Printable, printable, type Style } from "../output/printable.ts";
+import { type Cell, type Screen, table } from "../output/table.ts";
 import type { AgentsStatus } from "./agent-status.ts";
 import type { FailoverCount } from "./failover-problems.ts";
 import type { ContextStatus, SeenCluster } from "./status.ts";

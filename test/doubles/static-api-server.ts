@@ -142,7 +142,7 @@ function isSelected(labels: Readonly<Record<string, string>>, selector: string):
 }
 
 function metaOf({ metadata }: StaticObject) {
-  return { uid: `uid-${metadata.name}`, resourceVersion: "7", ...metadata };
+  return { uid: `uid-${metadata.name}`.slice(0, 63), resourceVersion: "7", ...metadata };
 }
 
 /** A kubeconfig with one context, for `CommandLine`. `server`: URL. */
