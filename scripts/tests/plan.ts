@@ -126,7 +126,7 @@ export const PLAN: readonly Row[] = [
   backends("traffic", 20, { only: NFTABLES }),
   backends("histories", 15, { skip: LEGACY, random: true }),
   backends("*", 15, { skip: LEGACY }),
-  kernel("reach", 60, { only: "nftables, IPv4" }),
+  kernel("reach", 110, { only: "nftables, IPv4" }),
   kernel("{unanswered,restore}", 30),
   kernel("conntrack", 30, { skip: "50,000 entries|program list|tracking by conntrack" }),
   kernel("{agent,preflight,health-table}", 15),
