@@ -101,6 +101,7 @@ test("whatever the number of clusters, the policy and the family: what dies is l
       const isDead = (name: string) => dead.has(name.replace(/^\[|\]?:8080$/g, ""));
       fc.pre(ideal.length > 0 && !ideal.some(isDead));
       fc.pre(!isLimit(one));
+      const said = () => `${world.endpointsOf("demo/web").join(" ")}: ${world.words.join(", ")}`;
       let next = 0;
       world.onStep = () => {
         if (world.clock.now() < next) return;
@@ -118,19 +119,18 @@ test("whatever the number of clusters, the policy and the family: what dies is l
       const chosen = world.endpointsOf("demo/web");
       // What nobody calls is not found. Where clients decide alone, one replica takes the others of its import and cluster with it for ten seconds.
       const isCalled = one.every === OFTEN;
-      if (isCalled && one.admitsNodes) assert.deepEqual(chosen, ideal, `${world.words}`);
-      else if (isCalled && one.dies !== "replica")
-        assert.ok(!chosen.some(isDead), `${chosen}: ${world.words}`);
+      if (isCalled && one.admitsNodes) assert.deepEqual(chosen, ideal, said());
+      else if (isCalled && one.dies !== "replica") assert.ok(!chosen.some(isDead), said());
       world.onStep = () => undefined;
       await world.pass(PATIENCE.all);
       const waits = world.connections
         .filter(({ begun, importKey }) => begun >= died && importKey === "demo/web")
         .map(({ begun, established = Number.POSITIVE_INFINITY }) => established - begun);
-      assert.ok(Math.max(...waits) <= PATIENCE.all, `${world.words}`);
+      assert.ok(Math.max(...waits) <= PATIENCE.all, said());
       const slow = waits.filter((wait) => wait > PATIENCE.most).length;
       // Three SYNs of one client take 3.25 s, and the fourth one leaves after seven.
       if (one.admitsNodes)
-        assert.ok(slow <= FEW * waits.length, `${slow} of ${waits.length}: ${world.words}`);
+        assert.ok(slow <= FEW * waits.length, `${slow} of ${waits.length}: ${said()}`);
       const cart = world.connections.filter(({ importKey }) => importKey === "demo/cart");
       if (one.dies === "import" || one.dies === "replica")
         assert.ok(cart.every(({ begun, established = Infinity }) => established - begun < 1_000));
