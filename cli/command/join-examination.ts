@@ -1,8 +1,12 @@
+import { LABEL_SERVICE_SLICE } from "../../api/keys.ts";
+import { ApiFault } from "../../common/kubernetes/api-fault.ts";
+import { ENDPOINT_SLICES, queryOf, SERVICE_EXPORTS } from "../../common/kubernetes/kinds.ts";
 import type { Cluster } from "../clusters/cluster.ts";
 import { type OpenMember, trustedFor } from "../clusters/handover.ts";
 import type { JoinOptions } from "../clusters/join-plan.ts";
 import { whyUnreachable } from "../clusters/reach.ts";
 import { readFacts, readHub } from "../clusters/read-facts.ts";
+import { rejectedEndpoints } from "../install/exported-endpoints.ts";
 import type { HubFacts } from "../install/facts.ts";
 import { findingsOf, serviceOverlaps } from "../install/findings.ts";
 import { contradictions, membersOf } from "../install/members.ts";
@@ -45,8 +49,8 @@ export async function examined(
   for (const fault of all) terminal.note(printable`error: ${fault}\n`);
   if (all.length > 0) return undefined;
   const members = openMembers(found.members, clusters);
-  for (const warning of await unreachable(members, onHub, hub, flags))
-    terminal.note(printable`warning: ${warning}\n`);
+  const late = await Promise.all([unreachable(members, onHub, hub, flags), rejected(members)]);
+  for (const warning of late.flat()) terminal.note(printable`warning: ${warning}\n`);
   terminal.out(membersText(members, terminal));
   return {
     ...{ clusterset, members, dns, manifests: !skipManifests, images: imagesOf(flags) },
@@ -92,6 +96,29 @@ async function unreachable(
       return why === undefined
         ? []
         : [`${context}: ${server} cannot be reached from here: ${why}.`];
+    }),
+  );
+  return found.flat();
+}
+
+/** Endpoints of exported Services that other clusters will reject. Warnings only: the others are used. */
+async function rejected(members: readonly OpenMember[]): Promise<string[]> {
+  const found = await Promise.all(
+    members.map(async (member) => {
+      const { on, context } = member;
+      try {
+        const exports = await on.list(queryOf(SERVICE_EXPORTS, { optional: true }));
+        if (exports.length === 0) return [];
+        const slices = await on.list(
+          queryOf(ENDPOINT_SLICES, { labelSelector: LABEL_SERVICE_SLICE }),
+        );
+        return rejectedEndpoints(member, exports, slices) ?? [];
+      } catch (thrown) {
+        if (!(thrown instanceof ApiFault)) throw thrown;
+        return [
+          `${context}: not known whether other clusters accept the endpoints of its exports: ${thrown.message}`,
+        ];
+      }
     }),
   );
   return found.flat();

@@ -1,6 +1,5 @@
-import { isCidr, parseCidr } from "../../api/cidr.ts";
 import type { ContextPlan, JoinOptions } from "../clusters/join-plan.ts";
-import { isInside, rangesIn } from "../install/ranges.ts";
+import { outsideOf } from "../install/ranges.ts";
 import { printable } from "../output/printable.ts";
 import { runProbes } from "../reach/probe.ts";
 import { probesOf } from "../reach/probes-of.ts";
@@ -36,7 +35,7 @@ export async function isReachable(
   const found = await runProbes(probes, { timeout, signal, timeOfDay: timeOfDay(), warn });
   if (found.reached.length > 0) out(printable`\n${reachTable(found.reached, terminal)}`);
   for (const { context, id, endpointCidrs } of members) {
-    const outside = outsideOf(endpointCidrs, found.addresses.get(id) ?? []);
+    const [outside] = outsideOf(endpointCidrs, found.addresses.get(id) ?? []);
     if (outside !== undefined)
       warn(
         `${context}: a pod has the address ${outside}, outside ${endpointCidrs}: other clusters will reject endpoints there. Give --endpoint-cidrs ${context}=RANGES.`,
@@ -49,15 +48,4 @@ export async function isReachable(
   for (const fault of faults) note(printable`error: ${fault}\n`);
   if (faults.length > 0) note(printable`${ADVICE}\n`);
   return faults.length === 0;
-}
-
-/** An address outside of the ranges that are declared for its family. */
-function outsideOf(endpointCidrs: string, addresses: readonly string[]): string | undefined {
-  const declared = rangesIn(endpointCidrs) ?? [];
-  return addresses.find((text) => {
-    const address = parseCidr(`${text}/${text.includes(":") ? 128 : 32}`);
-    if (!isCidr(address)) return false;
-    const ofFamily = declared.filter(({ family }) => family === address.family);
-    return ofFamily.length > 0 && !ofFamily.some((range) => isInside(address, range));
-  });
 }

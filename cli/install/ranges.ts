@@ -57,6 +57,17 @@ export function isInside(inner: Cidr, outer: Cidr): boolean {
   return inner.bits >= outer.bits && contains(outer, first);
 }
 
+/** Addresses outside of the ranges that a text declares for their family; none of a family without ranges. PURE. */
+export function outsideOf(declared: string, addresses: readonly string[]): string[] {
+  const ranges = rangesIn(declared) ?? [];
+  return addresses.filter((text) => {
+    const address = parseAddress(text);
+    if (!isAddress(address)) return false;
+    const ofFamily = ranges.filter(({ family }) => family === address.family);
+    return ofFamily.length > 0 && !ofFamily.some((range) => contains(range, address));
+  });
+}
+
 /** Pairs of ranges with different owners that share addresses, as sentences. PURE. */
 export function overlapsAmong(ranges: readonly OwnedRange[]): string[] {
   return ranges.flatMap((one, i) =>

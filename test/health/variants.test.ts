@@ -16,7 +16,9 @@ const OFTEN = 50;
 /** The part of connections that may take longer than most. */
 const FEW = 0.01;
 /** Milliseconds from the start to the death, and from there to the end: before clients try again where they decide alone. */
-const [BEFORE, AFTER] = [35_000, 10_000];
+const [BEFORE, AFTER] = [20_000, 10_000];
+/** Endpoints that a client that calls often calls within seconds. */
+const MOST_CALLED = 30;
 
 type Policy = Partial<Omit<ImportFact, "vips">>;
 
@@ -42,15 +44,18 @@ const variant = fc.record({
   /** False: policies do not admit nodes, in any cluster. */
   admitsNodes: fc.boolean(),
   dies: fc.constantFrom("cluster", "import", "replica", "uplink"),
-  /** Milliseconds between two calls. */
+  /** Milliseconds between two calls, from the death on. */
   every: fc.constantFrom(50, 200, 1_000, 2_000),
 });
 type Variant = typeof variant extends fc.Arbitrary<infer Value> ? Value : never;
 
-/** Limits that docs/design/0038-failure-detection.md names: what a client can lose that calls seldom, and where clients decide alone one that was not answered lately. */
+/**
+ * Limits that docs/design/0038-failure-detection.md names: several clusters that die at once, and one replica or a client that calls seldom where
+ * clients decide alone.
+ */
 function isLimit({ admitsNodes, clusters, dies, every }: Variant): boolean {
-  if (!admitsNodes) return every > 200 || (dies === "replica" && every !== OFTEN);
-  return dies === "uplink" && clusters > 2 && every !== OFTEN;
+  if (dies === "uplink" && clusters > 2) return clusters > 3 || every !== OFTEN || !admitsNodes;
+  return !admitsNodes && (every > 200 || (dies === "replica" && every !== OFTEN));
 }
 
 /** A world with imports `web`, whose endpoints die, and `cart`. */
@@ -101,10 +106,11 @@ test("whatever the number of clusters, the policy and the family: what dies is l
       const isDead = (name: string) => dead.has(name.replace(/^\[|\]?:8080$/g, ""));
       fc.pre(ideal.length > 0 && !ideal.some(isDead));
       fc.pre(!isLimit(one));
-      let next = 0;
+      const said = () => `${world.endpointsOf("demo/web").join(" ")}: ${world.words.join(", ")}`;
+      let [next, every] = [0, OFTEN];
       world.onStep = () => {
         if (world.clock.now() < next) return;
-        next += one.every;
+        next += every;
         world.call("demo/web", "10.1.0.1");
         world.call("demo/cart", "10.1.0.2");
       };
@@ -113,24 +119,25 @@ test("whatever the number of clusters, the policy and the family: what dies is l
       assert.deepEqual(world.words, []);
       world.network = ({ address }) => (dead.has(address) ? 0 : 1);
       if (one.admitsNodes) world.ownNetwork = undefined;
+      every = one.every;
       const died = world.clock.now();
       await world.pass(AFTER);
       const chosen = world.endpointsOf("demo/web");
       // What nobody calls is not found. Where clients decide alone, one replica takes the others of its import and cluster with it for ten seconds.
-      const isCalled = one.every === OFTEN;
-      if (isCalled && one.admitsNodes) assert.deepEqual(chosen, ideal, `${world.words}`);
-      else if (isCalled && one.dies !== "replica")
-        assert.ok(!chosen.some(isDead), `${chosen}: ${world.words}`);
+      const endpoints = one.own + one.each * (one.clusters - 1);
+      const isCalled = one.every === OFTEN && endpoints <= MOST_CALLED;
+      if (isCalled && one.admitsNodes) assert.deepEqual(chosen, ideal, said());
+      else if (isCalled && one.dies !== "replica") assert.ok(!chosen.some(isDead), said());
       world.onStep = () => undefined;
       await world.pass(PATIENCE.all);
       const waits = world.connections
         .filter(({ begun, importKey }) => begun >= died && importKey === "demo/web")
         .map(({ begun, established = Number.POSITIVE_INFINITY }) => established - begun);
-      assert.ok(Math.max(...waits) <= PATIENCE.all, `${world.words}`);
+      assert.ok(Math.max(...waits) <= PATIENCE.all, said());
       const slow = waits.filter((wait) => wait > PATIENCE.most).length;
-      // Three SYNs of one client take 3.25 s, and the fourth one leaves after seven.
-      if (one.admitsNodes)
-        assert.ok(slow <= FEW * waits.length, `${slow} of ${waits.length}: ${world.words}`);
+      // Three SYNs of one client take 3.25 s, and the fourth one leaves after seven: so it is, too, if the third SYN goes to another dead cluster.
+      if (one.admitsNodes && !(one.dies === "uplink" && one.clusters > 2))
+        assert.ok(slow <= FEW * waits.length, `${slow} of ${waits.length}: ${said()}`);
       const cart = world.connections.filter(({ importKey }) => importKey === "demo/cart");
       if (one.dies === "import" || one.dies === "replica")
         assert.ok(cart.every(({ begun, established = Infinity }) => established - begun < 1_000));

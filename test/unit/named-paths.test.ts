@@ -50,6 +50,18 @@ test("targets, scripts and paths that documents name in code style exist", () =>
   assert.deepEqual(missing, []);
 });
 
+/** How documents quote a test: `path`: *a part of its title*. */
+const TITLE = /`([\w./-]+\.ts)`: \*([^*\n]+)\*/g;
+
+test("titles of tests that documents quote are in their files", () => {
+  const quoted = filesBelow(root, "docs", ".md").flatMap((document) =>
+    [...read(document).matchAll(TITLE)].map(([, path = "", title = ""]) => ({ path, title })),
+  );
+  assert.ok(quoted.length > 0);
+  const missing = quoted.filter(({ path, title }) => !exists(path) || !read(path).includes(title));
+  assert.deepEqual(missing, []);
+});
+
 test("a name that does not exist is found", () => {
   assert.deepEqual(
     ["make no-target", "npm run none", "npm run test:none", "see test/none.ts", "api/*.none"].map(
