@@ -57,7 +57,7 @@ export const REASONS = {
   "duplicate-endpoint":
     "The same cluster lists the same address and port more than once; it is used once.",
   "duplicate-address":
-    "Another cluster lists the same address and port, and is nearer or sorts first.",
+    "Another cluster lists the same address and port, and is nearer or sorts first: what it says of the endpoint counts.",
   "origin-unknown":
     "The slice names no source cluster, so its endpoints belong to the farthest tier.",
   superseded:

@@ -31,7 +31,10 @@ describe("bridges with pods", () => {
 
   test("the advice names the bridge, the sysctl and the module", () => {
     const zero = checkBridges("IPv4", "0\n", bridges, masters);
-    assert.match(zero.advice ?? "", /bridge cni0 .*because net\.bridge\.bridge-nf-call-iptables is 0/);
+    assert.match(
+      zero.advice ?? "",
+      /bridge cni0 .*because net\.bridge\.bridge-nf-call-iptables is 0/,
+    );
     assert.doesNotMatch(zero.advice ?? "", /virbr0/);
     const absent = checkBridges("IPv4", undefined, bridges, masters);
     assert.match(absent.advice ?? "", /br_netfilter is not loaded/);

@@ -13,8 +13,8 @@ export const LEGACY_TABLES: Readonly<Record<Family, string>> = {
 
 /** Lists the chain in which kube-proxy drops INVALID packets, in its modes iptables and ipvs. */
 export function invalidQuery(family: Family, flavour: "nft" | "legacy"): [string, ...string[]] {
-  const program = family === "IPv4" ? "iptables" : "ip6tables";
-  return [`${program}-${flavour}`, "-t", "filter", "-S", "KUBE-FORWARD"];
+  const ip = family === "IPv4" ? "ip" : "ip6";
+  return [`${ip}tables-${flavour}`, "-t", "filter", "-S", "KUBE-FORWARD"];
 }
 
 /** Whether that chain drops them. */
