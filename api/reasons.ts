@@ -57,7 +57,7 @@ export const REASONS = {
   "duplicate-endpoint":
     "The same cluster lists the same address and port more than once; it is used once.",
   "duplicate-address":
-    "Another cluster lists the same address and port, and is nearer or sorts first.",
+    "Another cluster lists the same address and port, and is nearer or sorts first: what it says of the endpoint counts.",
   "origin-unknown":
     "The slice names no source cluster, so its endpoints belong to the farthest tier.",
   superseded:
@@ -357,6 +357,10 @@ export const REASONS = {
   "pods-bypass": "Packets from pods of this node to a ClusterSetIP bypass the rules.",
   "bypass-suspected":
     "A detected network plugin may route packets of pods around the rules; no connection of a pod has proven otherwise yet.",
+  "bridge-unfiltered":
+    "Pods on one bridge answer each other past netfilter: one that calls a VIP gets no answer from an endpoint on its bridge.",
+  "invalid-accepted":
+    "Nothing is known to drop TCP segments that connection tracking calls INVALID; such a segment of an endpoint ends its client's connection.",
   "ipvs-unusable": "The agent may use IPVS, but the node lacks a prerequisite: iptables is used.",
   "nftables-unusable":
     "The agent may use nftables, but nft or the kernel rejects its rules: iptables is used.",

@@ -10,6 +10,8 @@ export const CHECKS = [
   "forwarding",
   "service-range",
   "pods",
+  "bridge",
+  "invalid",
   "conntrack",
 ] as const;
 /** One of `CHECKS`. */

@@ -36,7 +36,7 @@ describe("the links of a node", () => {
       "7: cali1234@if2: <BROADCAST,UP> mtu 1500 qdisc noqueue state UP mode DEFAULT group default qlen 1000\\    link/ether ee:ee:ee:ee:ee:ee brd ff:ff:ff:ff:ff:ff link-netns cni-2f6d",
       "8: veth9@if2: <BROADCAST,UP> mtu 1500 qdisc noqueue master cni0 state UP\\    link/ether ee:ee:ee:ee:ee:ee brd ff:ff:ff:ff:ff:ff link-netnsid 4",
     ].join("\n");
-    assert.deepEqual(links(text), { namespaces: ["cni-2f6d"] });
+    assert.deepEqual(links(text), { masters: ["cni0"], namespaces: ["cni-2f6d"] });
   });
 
   test("a name that would change the path is ignored", () => {
@@ -69,7 +69,7 @@ describe("the links of a node", () => {
 });
 
 describe("the namespace to probe next", () => {
-  const three: LinkFact = { namespaces: ["a", "b", "c"] };
+  const three: LinkFact = { masters: [], namespaces: ["a", "b", "c"] };
   for (const [tried, next] of [
     ["", "a"],
     ["a-", "b"],
@@ -95,7 +95,7 @@ describe("the namespace to probe next", () => {
     await forAll([names, before], (namespaces, words) => {
       const tried = probes(words.join(" "));
       const asked = namespaces.map(() => {
-        const namespace = nextNamespace({ namespaces }, tried) ?? "";
+        const namespace = nextNamespace({ namespaces, masters: [] }, tried) ?? "";
         tried.push({ namespace, result: "bypassed" });
         return namespace;
       });
@@ -105,9 +105,9 @@ describe("the namespace to probe next", () => {
 });
 
 describe("whether packets of pods pass our rules", () => {
-  const plain: LinkFact = { namespaces: ["a", "b", "c", "d"] };
+  const plain: LinkFact = { masters: [], namespaces: ["a", "b", "c", "d"] };
   const cilium: LinkFact = { ...plain, plugin: "cilium" };
-  const alone: LinkFact = { namespaces: ["a"] };
+  const alone: LinkFact = { masters: [], namespaces: ["a"] };
   for (const [name, fact, tried, reason] of [
     ["no probe", plain, "", "not-tested"],
     ["one probe rejected", plain, "a+", undefined],
@@ -117,10 +117,10 @@ describe("whether packets of pods pass our rules", () => {
     ["three pods bypassed", plain, "a- b- c-", "pods-bypass"],
     ["inconclusive probes do not count", plain, "a- b- c? d?", "not-tested"],
     ["the only pod bypassed", alone, "a- a-", "not-tested"],
-    ["no pods", { namespaces: [] }, "", "not-tested"],
+    ["no pods", { masters: [], namespaces: [] }, "", "not-tested"],
     ["no list of links", undefined, "", "not-tested"],
     ["Cilium, no probe", cilium, "", "bypass-suspected"],
-    ["Cilium, no pods", { namespaces: [], plugin: "cilium" }, "", "bypass-suspected"],
+    ["Cilium, no pods", { masters: [], namespaces: [], plugin: "cilium" }, "", "bypass-suspected"],
     ["Cilium, the only pod bypassed", { ...alone, plugin: "cilium" }, "a-", "pods-bypass"],
     ["Cilium, all bypassed lately", cilium, "a+ b- c- a-", "pods-bypass"],
     ["Cilium, one probe rejected", cilium, "a- b- c- d+", undefined],

@@ -10,6 +10,8 @@ export type Plugin = "cilium" | "calico";
 export interface LinkFact {
   /** Names of network namespaces at the other end of a link: those of pods, perhaps others. */
   readonly namespaces: readonly string[];
+  /** Names of devices, such as bridges, to which such links belong. */
+  readonly masters: readonly string[];
   /** A plugin that may bypass netfilter, by the names of its links. */
   readonly plugin?: Plugin;
 }
@@ -40,16 +42,20 @@ export function parseLinks(
 ): LinkFact | undefined {
   if (status !== 0) return undefined;
   const namespaces = new Set<string>();
+  const masters = new Set<string>();
   let plugin: Plugin | undefined;
   for (const line of stdout.split("\n")) {
     const [, device] = /^\d+: ([^:@\s]+)/.exec(line) ?? [];
     if (device === undefined) continue;
     plugin ??= PLUGIN_LINKS.find(([name]) => name.test(device))?.[1];
+    const [, master] = /^\d+: [^:@\s]+@if\d+: .* master (\S+)/.exec(line) ?? [];
+    if (master !== undefined) masters.add(master);
     // The name becomes part of a path, so only the characters that CNI and container runtimes use are accepted.
     const [, namespace] = / link-netns ([A-Za-z0-9][\w.-]*)(?:\s|$)/.exec(line) ?? [];
     if (namespace !== undefined && !uplinks.has(device)) namespaces.add(namespace);
   }
-  return { namespaces: [...namespaces].sort(), ...(plugin !== undefined && { plugin }) };
+  const lists = { namespaces: [...namespaces].sort(), masters: [...masters].sort() };
+  return { ...lists, ...(plugin !== undefined && { plugin }) };
 }
 
 /**

@@ -4,6 +4,7 @@ import type { Clock } from "../../common/clock.ts";
 import { sleep } from "../../common/sleep.ts";
 import type { Requirements } from "../backends/requirements.ts";
 import type { Argv, ProgramResult } from "../system/program-result.ts";
+import { BRIDGE_FILTER, BRIDGE_QUERY, checkBridges, parseBridges } from "./bridges.ts";
 import {
   CONNTRACK_FILES,
   type ConntrackFact,
@@ -12,6 +13,13 @@ import {
 } from "./conntrack-table.ts";
 import { type Finding, worst } from "./finding.ts";
 import { checkForwarding, FORWARDING } from "./forwarding.ts";
+import {
+  checkInvalid,
+  dropsInvalid,
+  invalidQuery,
+  LEGACY_TABLES,
+  LIBERAL_FILE,
+} from "./invalid-segments.ts";
 import { checkLocks, MOUNTS } from "./lock-file.ts";
 import { checkExtensions } from "./missing-extensions.ts";
 import {
@@ -138,6 +146,7 @@ export class Preflight {
         pods.push(await this.#pods(cidr, links, canProbe));
       }
       findings.push(forwarding, worst(services), worst(pods));
+      findings.push(await this.#bridges(family, links), await this.#invalid(family));
     }
     const conntrack = parseConntrack(
       await read(CONNTRACK_FILES.count),
@@ -178,6 +187,22 @@ export class Preflight {
       route?.kind === "route" && route.device !== undefined ? [route.device] : [],
     );
     return parseLinks(await this.#query(LINK_QUERY), new Set(uplinks));
+  }
+
+  async #bridges(family: Family, links: LinkFact | undefined): Promise<Finding> {
+    const bridges = parseBridges(await this.#query(BRIDGE_QUERY));
+    const text = await this.#options.read(BRIDGE_FILTER[family].file);
+    return checkBridges(family, text, bridges, links?.masters);
+  }
+
+  async #invalid(family: Family): Promise<Finding> {
+    const { read } = this.#options;
+    const inLegacy = (await read(LEGACY_TABLES[family]))?.split("\n").includes("filter") ?? false;
+    for (const flavour of inLegacy ? (["legacy", "nft"] as const) : (["nft"] as const)) {
+      const found = await this.#query(invalidQuery(family, flavour));
+      if (dropsInvalid(found)) return checkInvalid(family, await read(LIBERAL_FILE), true);
+    }
+    return checkInvalid(family, await read(LIBERAL_FILE), false);
   }
 
   async #pods(cidr: Cidr, links: LinkFact | undefined, canProbe: boolean): Promise<Finding> {

@@ -15,7 +15,7 @@ import { joined, oneLine, printable } from "../output/printable.ts";
 import { ownerOf } from "../programs/address-owner.ts";
 import { podsOf } from "../programs/pods.ts";
 import { readClusterIp } from "../programs/read-cluster-ip.ts";
-import { agentPages, blindRemarks, dnsOf, exportRemarks } from "../programs/read-explanation.ts";
+import { agentPages, dnsOf, exportRemarks, nodeRemarks } from "../programs/read-explanation.ts";
 import type { Terminal } from "../terminal.ts";
 import { explainedClusterIp, isFailoverConcerned } from "../view/cluster-ip.ts";
 import { explanation } from "../view/explanation.ts";
@@ -135,8 +135,8 @@ async function explainedIn(
     ...view.slices.map((slice) => `EndpointSlice ${slice.key}`),
   ]);
   const problems = facts.problems.filter(({ object }) => own.has(object)).map(problemText);
-  const blind = await blindRemarks(cluster, pod, signal);
-  const remarks = [...readyRemark(objects.imports, key), ...exports, ...problems, ...blind];
+  const ofNode = await nodeRemarks(cluster, pod, signal);
+  const remarks = [...readyRemark(objects.imports, key), ...exports, ...problems, ...ofNode];
   return { ...found, dns, clusterIp, remarks };
 }
 

@@ -47,10 +47,10 @@ export async function agentPages(
 }
 
 /**
- * What failure detection of the node does not see, as sentences: clusters that its probes do not reach, its uplink, or evidence that it
- * does not get. None without a page: then the plan is not known either, and says why. Rejects with the reason of the signal only.
+ * What the node lacks, as sentences: what failure detection does not see (clusters that its probes do not reach, its uplink, or evidence that it
+ * does not get), and failing preflight checks. None without a page: then the plan is not known either, and says why. Rejects with the reason of the signal only.
  */
-export async function blindRemarks(
+export async function nodeRemarks(
   cluster: Cluster,
   pod: ProgramPod | undefined,
   signal: AbortSignal,
@@ -58,10 +58,12 @@ export async function blindRemarks(
   if (pod === undefined) return [];
   try {
     const checks = checksOf(await pageOf(cluster, pod, "/readyz?verbose"));
-    const blind = checks.filter(
-      ({ name, state, reason }) => name === "health" && state !== "ok" && reason !== "unanswering",
+    const remarkable = checks.filter(({ name, state, reason }) =>
+      name === "health"
+        ? state !== "ok" && reason !== "unanswering"
+        : name.startsWith("preflight-") && state === "failing",
     );
-    return blind.map(({ reason, detail }) =>
+    return remarkable.map(({ reason, detail }) =>
       [`Agent of ${pod.node}`, reason ?? [], detail ?? []].flat().join(": "),
     );
   } catch {

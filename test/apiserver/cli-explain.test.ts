@@ -181,15 +181,19 @@ test("a VIP is its import; another address is its owner's, or nobody's", async (
   assert.match((await user.run("explain", "192.0.2.9")).note, /nor any Service, Node, pod/);
 });
 
-test("what failure detection of the node does not see is a remark; what it has found is in the plan", async () => {
+test("what failure detection of the node does not see is a remark, and so is a failing check of preflight; what it has found is in the plan", async () => {
   health = [
     "[-]health blind: probes of this node do not reach c2; without them, detection takes up to 4 s",
     "[-]health unanswering: 10.2.0.1 of c2",
+    "[-]preflight-bridge-IPv4 bridge-unfiltered: Pods on the bridge cni0 answer each other past netfilter",
+    "[?]preflight-invalid-IPv4 invalid-accepted: Nothing drops them",
+    "[+]preflight-route-IPv4 ok",
   ];
   const { out } = await user.run("explain", "shop/web");
   health = ["[+]health ok"];
   assert.deepEqual(out.match(/^Remark: .*$/gm), [
     "Remark:    Agent of n1: blind: probes of this node do not reach c2; without them, detection takes up to 4 s",
+    "Remark:    Agent of n1: bridge-unfiltered: Pods on the bridge cni0 answer each other past netfilter",
   ]);
   assert.doesNotMatch((await user.run("explain", "shop/web")).out, /^Remark/m);
 });
