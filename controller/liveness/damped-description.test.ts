@@ -35,6 +35,34 @@ test("the first region and the next change apply at once", () => {
   assert.deepEqual(regions, ["eu", "us", "eu"]);
 });
 
+test("each first statement of a cluster applies at once, but no endless invention of properties", () => {
+  const clock = new FakeClock();
+  let changes = 0;
+  const description = new DampedDescription(clock, () => void changes++);
+  const id = { "cluster.clusterset.k8s.io": "c2" };
+  const properties = { ...id, "clusterset.k8s.io": "set" };
+  description.observe({ properties: id });
+  description.observe({ properties });
+  description.observe({ properties, region: "eu" });
+  const drain = { from: 0, until: 1000 };
+  description.observe({ properties, region: "eu", drain });
+  assert.deepEqual(description.current, { properties, region: "eu", drain });
+  assert.equal(changes, 4);
+  description.observe({ properties });
+  description.observe({ properties, region: "eu" });
+  assert.equal(description.current?.region, undefined, "it was stated before");
+  clock.advance(30_000);
+  assert.equal(description.current?.region, "eu");
+  changes = 0;
+  for (let i = 0; i < 1000; i++) description.observe({ properties: { [`p${i}`]: "x" } });
+  for (let i = 0; i < 1000; i++) {
+    const many = Array.from({ length: i }, (_, j): [string, string] => [`q${j}`, "x"]);
+    description.observe({ properties: Object.fromEntries(many) });
+  }
+  assert.ok(changes < 40, `${changes}`);
+  description.stop();
+});
+
 test("a region that changes all the time is applied once in 30 s, with its last value", () => {
   const { clock, regions, observe } = damped();
   observe("r0");

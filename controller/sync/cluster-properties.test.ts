@@ -107,3 +107,19 @@ test("a failure to publish is logged and retried, and nothing else waits for it"
   await world.pass(7000);
   assert.equal(published(c2), "10.1.0.0/16");
 });
+
+test("the region of a cluster that joins applies at once, although it is the last of three properties that are applied together", async () => {
+  const world = await ControllerWorld.withExport(["c1", "c2"]);
+  const [c1, c2] = world.clusters;
+  for (const [name, value] of [
+    ["clusterset.k8s.io", "all"],
+    ["tier.example.com", "gold"],
+    ["region.topology.k8s.io", "eu-west"],
+  ] as const) {
+    const property = { kind: "ClusterProperty", metadata: { name }, spec: { value } };
+    c1.server.objects.apply("clusterproperties", name, property, "author");
+    await world.pass(20);
+  }
+  await world.pass(3000);
+  assert.match(JSON.stringify(c2.server.objects.list("endpointslices")), /eu-west/);
+});
