@@ -55,7 +55,8 @@ process.exitCode = results.some(({ outcome }) => outcome === "failed") ? 1 : 0;
 
 /** Prints a report as a line, so that the output shows how far the guest is. */
 function print(report: Report): void {
-  if (report.kind === "booted") console.log(`Linux ${report.kernel}, up in ${Math.round(report.uptimeMs)} ms`);
+  if (report.kind === "booted")
+    console.log(`Linux ${report.kernel}, up in ${Math.round(report.uptimeMs)} ms`);
   else if (report.kind === "result")
     console.log(`${report.file}: ${report.outcome}: ${report.name}`);
   else if (report.kind === "said") console.log(`${report.file}: ${report.text.trimEnd()}`);
