@@ -6,6 +6,7 @@
 const V4 = String.raw`(?:\d{1,3}\.){3}\d{1,3}`;
 const V6 = "[0-9a-f:]{2,39}";
 const RANGE = String.raw`(?:${V4}/\d{1,2}|${V6}/\d{1,3})`;
+const MASKED = `(?:${V4}/(?:1|${V4})|${V6}/(?:1|${V6}))`;
 const CHAIN = "CSP-[-A-Za-z0-9./]{1,24}";
 const COMMENT = `-m comment --comment (?:[-A-Za-z0-9]{1,255}|"[-A-Za-z0-9_/:. ]{1,255}")`;
 const PROTOCOL = "(?:tcp|udp|sctp)";
@@ -29,7 +30,8 @@ const LINES = [
   `-A ${CHAIN} -p ${PROTOCOL} ${COMMENT} -m recent --update --seconds \\d{1,5} --reap ${LIST} ${DNAT}`,
   `-A ${CHAIN} -p ${PROTOCOL} ${COMMENT}(?: ${CHANCE})?(?: -m recent --set ${LIST})? ${DNAT}`,
   // Masquerading.
-  `-A ${CHAIN} -s ${RANGE} -d ${RANGE} ${COMMENT} ${MASQUERADE}`,
+  `-A CSP-HAIRPIN -s ${MASKED} -d ${MASKED} -j RETURN`,
+  `-A CSP-MASQUERADE -m comment --comment hairpin -j CSP-HAIRPIN`,
   `-A ${CHAIN} -[sd] ${RANGE} ${COMMENT} -j RETURN`,
   `-A ${CHAIN} ${COMMENT} ${MASQUERADE}`,
   `-A ${CHAIN} ${ORIGINAL} -g ${CHAIN}`,
