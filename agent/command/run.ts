@@ -26,7 +26,7 @@ import { affinityLimit } from "../system/affinity-limit.ts";
 import { NetlinkTable } from "../system/conntrack/netlink-table.ts";
 import { ToolTable } from "../system/conntrack/tool-table.ts";
 import type { NodeLock } from "../system/node-lock.ts";
-import { processorTime } from "../system/processor-time.ts";
+import { processorClock } from "../system/processor-time.ts";
 import { runProgram } from "../system/run-program.ts";
 import { tcpConnect } from "../system/tcp-connect.ts";
 import { probeCommand } from "../system/tcp-probe.ts";
@@ -143,7 +143,7 @@ async function keepInSync(
     limits: (family, signal) => chosen.backend.limits(family, signal),
     followers,
     clock,
-    processorTime,
+    processorTime: processorClock(),
     random: Math.random,
     events: observer,
   });

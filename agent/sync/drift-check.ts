@@ -165,9 +165,9 @@ export class DriftCheck<Tx> {
     const { clock, random, check, interval, clean, failed, wake } = this.#options;
     const began = clock.now();
     const time = this.#options.processorTime ?? (() => clock.now());
-    const used = time();
     const passes = this.#passes;
     try {
+      const used = time();
       const { drift, garbage, reading } = await check(this.#stop.signal);
       const ms = clock.now() - began;
       // Others may use the processors, too: a node that is busy needs its VIPs no less. A prompted check reads with a program that goes on running.

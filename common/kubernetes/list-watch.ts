@@ -71,7 +71,7 @@ export class ListWatch {
   #resumeFrom: string | undefined;
   /** The highest resourceVersion so far, whether the watch can be resumed from it or not. */
   #reached = "";
-  /** Everything up to this resourceVersion was delivered by the current connection; empty if that is unknown. */
+  /** Everything up to this resourceVersion was delivered; empty if a list has to show what exists. */
   #delivered = "";
   #unconfirmed: ReadonlySet<string> | undefined;
   /** The server was restored from a backup, and no list has been complete since. */
@@ -90,9 +90,10 @@ export class ListWatch {
 
   /** Lists if needed, then watches until the watch ends. Throws an ApiFault, or anything once stopped. */
   async round(): Promise<RoundEnd> {
-    this.#delivered = "";
+    const from = this.#resumeFrom;
+    // A watch that is resumed reports no earlier deletion again, so no late response may show what was deleted.
+    this.#delivered = from ?? "";
     try {
-      const from = this.#resumeFrom;
       if (from === undefined || this.#known.hasUndelivered) return await this.#list();
       if (this.#failed) await this.#rejectOlder(from);
       return await (this.#isRewound ? this.#list() : this.#watch(from));

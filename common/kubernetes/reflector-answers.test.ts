@@ -33,6 +33,22 @@ describe("the response to a write", () => {
     assert.deepEqual(it.news(), []);
   });
 
+  test("does not restore a deleted object if the watch was opened again before it arrives", async () => {
+    await using it = await ReflectorStage.of(3);
+    const answer = write(it);
+    it.things.delete("web");
+    await it.settle();
+    it.news();
+    for (let i = 0; i < 2; i++) {
+      it.server.disturb("close");
+      await it.settle();
+    }
+    it.reflector.wrote(answer);
+    await it.pass(1_200_000);
+    assert.ok(!it.news().includes("+shop/web"));
+    assert.deepEqual(it.believed, it.actual);
+  });
+
   test("does not restore an object that was deleted without a watch, and that the list in progress lacks", async () => {
     await using it = await ReflectorStage.of(3);
     it.server.initialEvents = "refused";
