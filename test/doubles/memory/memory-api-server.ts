@@ -124,7 +124,7 @@ export class MemoryApiServer implements ApiServer {
   /** A restart, a compaction, or a broken connection: for all running watches. */
   disturb(fault: WatchFault): void {
     for (const watch of this.#watches) {
-      const { stream, last } = watch;
+      const { frozen, last, stream } = watch;
       if (fault === "close") stream.end();
       if (fault === "reset") stream.fail(new ApiFault("unreachable", "Reset"));
       if (fault === "freeze") watch.frozen = true;
@@ -133,7 +133,8 @@ export class MemoryApiServer implements ApiServer {
         stream.write('{"type":"DELE');
         stream.end();
       }
-      if (fault === "repeat" && last !== undefined) stream.write(last);
+      // Not behind events that are held back: the order of a watch is never wrong.
+      if (fault === "repeat" && !frozen && last !== undefined) stream.write(last);
       if (fault === "expired") {
         stream.write(line("ERROR", { kind: "Status", code: 410, message: "too old" }));
         stream.end();
