@@ -142,7 +142,7 @@ export const PLAN: readonly Row[] = [
   row("all", "test/kernel/every-object.test.ts", { seconds: 200 }),
   row(
     "all",
-    "test/kernel/{range-change,moving,net-admin,fake-iptables,net-raw,nft-versions}.test.ts",
+    "test/kernel/{node-addresses,range-change,moving,net-admin,fake-iptables,net-raw,nft-versions}.test.ts",
     { seconds: 40 },
   ),
   kernel("{drift,limits,render,trace}", 10, { skip: LEGACY }),
