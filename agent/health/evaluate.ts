@@ -310,10 +310,11 @@ function isGroupSilent(tried: readonly Overdue[], context: Context): boolean {
   if (latest.some((record) => clears(record, { age: since }, context))) return false;
   const fewest = Math.min(MIN_TRIED, group.members.size);
   if (isProbed) {
-    // Each endpoint that clients call is probed: a verdict on the group is for those that nobody calls, or whose first SYN is too young to show anything.
+    // Each endpoint that clients call is probed: a verdict on the group is for those that nobody calls. In the own cluster, of which as a whole there is no
+    // verdict, also for those whose first SYN is too young to show anything.
     const shown = tried.filter((one) => reasonOf(one, context) === "probe-silent").length;
-    if (tried.length === group.members.size && (shown === 0 || shown === tried.length))
-      return false;
+    const isShownInPart = group.isOwn && shown > 0 && shown < tried.length;
+    if (tried.length === group.members.size && !isShownInPart) return false;
     return latest.filter(({ result }) => result === "silent").length >= fewest;
   }
   if (strangersReason(tried, context, false) !== undefined) return false;

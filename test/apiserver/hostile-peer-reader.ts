@@ -56,6 +56,7 @@ queue.begin({
   imported: () => members.services(),
   importedFrom: () => [],
   failover: { names: () => [], concerns: () => false, end: () => undefined },
+  properties: { names: () => [] },
   reconcile: async (kind: string, key: `${string}/${string}`) => {
     if (kind !== "import") return;
     const { merged, contributions } = exportedService(members, key, RULES);
