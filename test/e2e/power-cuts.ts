@@ -148,20 +148,20 @@ export function powerCuts(stage: () => PowerCutStage): void {
       return set.clusters.kubectl(LOCAL, [...own, "logs", pod.trim()]);
     }
 
-    /** The verdict, in the plan, the metrics and the log of both agents. */
+    /** The verdict, in the plan, the metrics and the log of both agents: calls may move before all of a cluster is known to be silent. */
     async function assertShown(scope: string, message: string): Promise<void> {
-      await Promise.all(
-        stage().nodes.map(async ({ name, host }) => {
-          const page = (path: string) => host.exec(["curl", "-sf", `127.0.0.1:10269${path}`]);
-          assert.match(await page(`/plan/${FAR}/${FAR}`), /"reason": "unanswering"/);
-          const gauge = `clusterset_agent_health_unanswering{scope="${scope}"} 1\n`;
-          assert.ok((await page("/metrics")).includes(gauge), gauge);
-          const log = await agentLog(name);
-          const line = log.split("\n").find((one) => one.includes(message));
-          assert.match(line ?? log, /"reason":"unanswering"/);
-          assert.match(line ?? "", new RegExp(`"cluster":"${REGIONAL}"`));
-        }),
-      );
+      await Promise.all(stage().nodes.map((node) => eventually(() => assertShownOn(node), 30_000)));
+
+      async function assertShownOn({ name, host }: ClusterNode): Promise<void> {
+        const page = (path: string) => host.exec(["curl", "-sf", `127.0.0.1:10269${path}`]);
+        assert.match(await page(`/plan/${FAR}/${FAR}`), /"reason": "unanswering"/);
+        const gauge = `clusterset_agent_health_unanswering{scope="${scope}"} 1\n`;
+        assert.ok((await page("/metrics")).includes(gauge), gauge);
+        const log = await agentLog(name);
+        const line = log.split("\n").find((one) => one.includes(message));
+        assert.match(line ?? log, /"reason":"unanswering"/);
+        assert.match(line ?? "", new RegExp(`"cluster":"${REGIONAL}"`));
+      }
     }
   });
 }
