@@ -313,7 +313,8 @@ function isGroupSilent(tried: readonly Overdue[], context: Context): boolean {
     // Each endpoint that clients call is probed: a verdict on the group is for those that nobody calls. In the own cluster, of which as a whole there is no
     // verdict, also for those whose first SYN is too young to show anything.
     const shown = tried.filter((one) => reasonOf(one, context) === "probe-silent").length;
-    const isShownInPart = group.isOwn && shown > 0 && shown < tried.length;
+    const isShownInPart =
+      group.isOwn && shown > 0 && shown < tried.length && !context.isLossy(group);
     if (tried.length === group.members.size && !isShownInPart) return false;
     return latest.filter(({ result }) => result === "silent").length >= fewest;
   }

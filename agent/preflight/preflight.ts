@@ -198,11 +198,12 @@ export class Preflight {
   async #invalid(family: Family): Promise<Finding> {
     const { read } = this.#options;
     const inLegacy = (await read(LEGACY_TABLES[family]))?.split("\n").includes("filter") ?? false;
-    for (const flavour of inLegacy ? (["legacy", "nft"] as const) : (["nft"] as const)) {
-      const found = await this.#query(invalidQuery(family, flavour));
-      if (dropsInvalid(found)) return checkInvalid(family, await read(LIBERAL_FILE), true);
-    }
-    return checkInvalid(family, await read(LIBERAL_FILE), false);
+    const flavours = inLegacy ? (["legacy", "nft"] as const) : (["nft"] as const);
+    const found: (boolean | undefined)[] = [];
+    for (const flavour of flavours)
+      found.push(dropsInvalid(await this.#query(invalidQuery(family, flavour))));
+    const drops = found.includes(true) || (found.includes(undefined) ? undefined : false);
+    return checkInvalid(family, await read(LIBERAL_FILE), drops);
   }
 
   async #pods(cidr: Cidr, links: LinkFact | undefined, canProbe: boolean): Promise<Finding> {

@@ -5,8 +5,14 @@ import type { Reading } from "../backends/backend.ts";
 export const FIRST_INTERVAL: number = 1_000;
 /** Milliseconds from one check to the next, at least. */
 const SHORTEST = { routine: 2_000, prompted: 1_000, none: 1_000 } as const;
-/** Milliseconds at most, for checks that read the whole tables each time: VIPs that another program has flushed are down until then. */
-const LONGEST = { routine: 10_000, prompted: 60_000 } as const;
+/** Milliseconds at most. */
+const LONGEST = 60_000;
+/**
+ * Checks that read the whole tables each time come after this many milliseconds, as long as each family's take no more than `MOST_SHARE`: VIPs that another
+ * program has flushed are down until then.
+ */
+const LONGEST_ROUTINE = 10_000;
+const MOST_SHARE = 0.05;
 /**
  * The shares of one processor that the checks of all families may take together, unless one takes so long that the longest interval applies. While other programs
  * change rules: of two families with 1,000 services each, every rule is compared within 15 s.
@@ -14,8 +20,8 @@ const LONGEST = { routine: 10_000, prompted: 60_000 } as const;
 const SHARES = { routine: 0.02, prompted: 0.04 } as const;
 
 /**
- * How often the kernel is checked: every two seconds where a check is cheap, less often where it is not, and every ten at least: one reads whole tables, tenths
- * of a second with thousands of services. Where the kernel counts changes, it is asked every second, and rules are read only after one by another program. Each
+ * How often the kernel is checked: every two seconds where a check is cheap, less often where it is not, and every ten unless one takes more than half of one: one reads whole
+ * tables, tenths of a second with thousands of services. Where the kernel counts changes, it is asked every second, and rules are read only after one by another program. Each
  * family has half of the share, and what the other does not use.
  */
 export class CheckInterval {
@@ -37,7 +43,9 @@ export class CheckInterval {
     const taken = others.reduce((sum, [, share]) => sum + share, 0);
     const all = SHARES[reading];
     const share = Math.max(all - taken, all / 2);
-    const interval = Math.min(LONGEST[reading], Math.max(SHORTEST[reading], usual / share - usual));
+    const most = reading === "routine" ? Math.max(LONGEST_ROUTINE, usual / MOST_SHARE) : LONGEST;
+    const wanted = Math.max(SHORTEST[reading], usual / share - usual);
+    const interval = Math.min(LONGEST, most, wanted);
     this.#taken.set(family, usual / (usual + interval));
     return interval;
   }

@@ -7,8 +7,8 @@ import { resourceOf } from "../install/install-object.ts";
 import type { Cluster } from "./cluster.ts";
 import { inCluster } from "./cluster-fault.ts";
 
-/** Timeout of a request in milliseconds. */
-const REQUEST_MS = 10_000;
+/** Milliseconds without a byte of an answer that has begun. For its beginning, the cluster's own limit applies. */
+const SILENCE_MS = 10_000;
 const REVIEW = { apiVersion: "authorization.k8s.io/v1", kind: "SelfSubjectAccessReview" };
 /** Verbs that creating, comparing and changing an object need. */
 const VERBS = ["get", "create", "patch"] as const;
@@ -54,8 +54,7 @@ async function answer(
   signal: AbortSignal,
   write?: ApiWrite,
 ): Promise<unknown> {
-  const limit = AbortSignal.any([signal, AbortSignal.timeout(REQUEST_MS)]);
-  const request = { path, signal: limit, silence: REQUEST_MS, ...(write && { write }) };
+  const request = { path, signal, silence: SILENCE_MS, ...(write && { write }) };
   return inCluster(on, async () => {
     const parts: Uint8Array[] = [];
     for await (const part of await requestBody(on.api, request)) parts.push(part);

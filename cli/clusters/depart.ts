@@ -72,13 +72,21 @@ export async function readersOf(on: Cluster, id: string): Promise<InstallObject[
   return found.filter(({ metadata }) => metadata.name !== "default");
 }
 
+/** Requests at the same time: there may be thousands of slices. */
+const AT_ONCE = 16;
+
 /** Those of some objects that exist. Rejects with an ApiFault. */
 export async function existingObjects(
   on: Cluster,
   objects: readonly InstallObject[],
 ): Promise<InstallObject[]> {
-  const exist = await Promise.all(objects.map((object) => isThere(on, object)));
-  return objects.filter((_object, i) => exist[i]);
+  const there: InstallObject[] = [];
+  for (let i = 0; i < objects.length; i += AT_ONCE) {
+    const some = objects.slice(i, i + AT_ONCE);
+    const exist = await Promise.all(some.map((object) => isThere(on, object)));
+    there.push(...some.filter((_object, k) => exist[k]));
+  }
+  return there;
 }
 
 /** Waits until an importing cluster has no endpoints of `leaving` any more. Rejects with an ApiFault. */

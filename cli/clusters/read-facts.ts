@@ -22,6 +22,7 @@ import {
   queryOf,
   SECRETS,
 } from "../../common/kubernetes/kinds.ts";
+import { registryNamespace } from "../../controller/registry/names.ts";
 import { HUB_KEY, HUB_SECRET, PEER_KEY } from "../install/desired.ts";
 import type { ClusterFacts, HubFacts, KnownPeer } from "../install/facts.ts";
 import type { RegistryMode } from "../install/manifests.ts";
@@ -61,7 +62,10 @@ export async function readFacts(on: Cluster, signal: AbortSignal): Promise<Clust
       on.list(queryOf(NAMESPACES, { labelSelector: LABEL_REGISTRY })),
     ]);
   const [controller, agent, dns] = programs;
-  const coreDns = containersOf(dns?.object).map((one) => textField(one, "image"))[0];
+  const coreDns = textField(
+    containersOf(dns?.object).find((one) => textField(one, "name") === "coredns"),
+    "image",
+  );
   const podCidrs = nodes.flatMap((node) => cidrsAt(node, "podCIDRs"));
   const around: FoundRanges | undefined =
     podCidrs.length === 0
@@ -149,7 +153,9 @@ function propertiesOf(properties: readonly unknown[]): Identity {
 
 /** What earlier joins noted in the cluster's own registry. */
 function declaredBy(registries: readonly unknown[], id: string | undefined) {
-  const own = registries.find((one) => fieldAt(one, "metadata", "labels", LABEL_REGISTRY) === id);
+  // By its name: any namespace can have the label.
+  const name = id === undefined ? undefined : registryNamespace(id);
+  const own = registries.find((one) => textField(field(one, "metadata"), "name") === name);
   const note = (name: string): string | undefined => {
     const value = id === undefined ? undefined : fieldAt(own, "metadata", "annotations", name);
     return typeof value === "string" && value !== "" ? value : undefined;

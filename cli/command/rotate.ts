@@ -95,11 +95,11 @@ function rotate(
   return withNamedClusters(contexts, flags, terminal, (named) => changes.during(() => act(named)));
 }
 
-/** A rotation changes no ranges: the reader keeps those that it has. */
+/** A rotation changes neither address nor ranges: the reader keeps those that it has. */
 function asKnownBy(reader: OpenMember, owner: OpenMember): OpenMember {
-  const { endpointCidrs = owner.endpointCidrs } =
+  const { endpointCidrs = owner.endpointCidrs, server = owner.server } =
     reader.facts.peers.find(({ cluster }) => cluster === owner.id) ?? {};
-  return { ...owner, endpointCidrs };
+  return { ...owner, endpointCidrs, server };
 }
 
 /** So that a cluster whose ranges cannot be found gets new tokens, too. */

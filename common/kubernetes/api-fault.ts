@@ -76,6 +76,8 @@ const ADMISSION =
 
 /** A webhook that does not answer: 500, although the server works (Kubernetes 1.21 to 1.36). Objects of other kinds are not affected. */
 const WEBHOOK = /failed calling webhook "|conversion webhook for .* failed/;
+/** The part of a message that is searched: its author decides how long it is. */
+const MOST_SEARCHED = 1_000;
 
 /** The reason for a failed request about one object. `statusObject`: of the response, if it has one. PURE. */
 export function reasonOfObject(status: number, statusObject: unknown): FaultReason {
@@ -85,7 +87,7 @@ export function reasonOfObject(status: number, statusObject: unknown): FaultReas
   if (status === 409) return "write-conflict";
   if (status === 422) return "invalid";
   const message = textField(statusObject, "message") ?? "";
-  if (status === 500 && WEBHOOK.test(message)) return "webhook-failed";
+  if (status === 500 && WEBHOOK.test(message.slice(0, MOST_SEARCHED))) return "webhook-failed";
   if (status !== 403) return reasonOfStatus(status);
   const causes = field(details, "causes");
   const terminating = (cause: unknown) => textField(cause, "reason") === "NamespaceTerminating";

@@ -32,6 +32,8 @@ const BACKOFF: BackoffBounds = { min: 200, max: 60_000 };
 const REJECTED_MS = 5_000;
 /** Milliseconds by which this grows with each failing key, so that all of them together cause ten to twenty attempts a second. */
 const EACH_REJECTED_MS = 100;
+/** Retries of rejected keys occupy one of so many workers, at most. */
+const MOST_OCCUPIED = 4;
 /** Keys that a success wakes at once. Each that succeeds wakes more, so a quota with room for one key costs few attempts. */
 const MOST_WOKEN = 50;
 
@@ -153,7 +155,7 @@ export class WorkQueue<Key> {
       if (cause !== undefined) this.#wakeRejected(cause);
       events.done(key, began - since, clock.now() - began);
     } catch (thrown) {
-      this.#fail(key, source, since, thrown);
+      this.#fail(key, source, since, thrown, clock.now() - began);
     } finally {
       this.#working.delete(key);
       if (this.#stopped === undefined) this.#begin();
@@ -161,14 +163,14 @@ export class WorkQueue<Key> {
     }
   }
 
-  #fail(key: Key, source: string, waiting: number, thrown: unknown): void {
+  #fail(key: Key, source: string, waiting: number, thrown: unknown, took: number): void {
     const { causeOf, clock, events, random } = this.#options;
     const { failures: before = 0, since = waiting } = this.#retries.get(key) ?? {};
     const failures = before + 1;
     const asked = thrown instanceof ApiFault ? thrown.retryAfter : undefined;
     const fixed = asked !== undefined;
     const least = spreadRetryAfter(asked ?? 0, random());
-    const wait = Math.max(least, backoff(failures, this.#boundsFor(thrown), random()));
+    const wait = Math.max(least, backoff(failures, this.#boundsFor(thrown, took), random()));
     this.#forget(key);
     const cause = isRejection(thrown) ? causeOf?.(key, thrown) : undefined;
     if (cause !== undefined) {
@@ -187,9 +189,11 @@ export class WorkQueue<Key> {
     events.failed(key, thrown, failures, wait);
   }
 
-  #boundsFor(thrown: unknown): BackoffBounds {
+  /** `took`: milliseconds of the attempt. Attempts that hang, such as in a webhook, leave most workers to others. */
+  #boundsFor(thrown: unknown, took: number): BackoffBounds {
     if (!isRejection(thrown)) return BACKOFF;
-    const max = Math.max(REJECTED_MS, this.#retries.size * EACH_REJECTED_MS);
+    const each = Math.max(EACH_REJECTED_MS, (took * MOST_OCCUPIED) / this.#options.workers);
+    const max = Math.max(REJECTED_MS, this.#retries.size * each);
     return { min: BACKOFF.min, max: Math.min(BACKOFF.max, max) };
   }
 
