@@ -3,7 +3,6 @@ import {
   ANNOTATION_COMPONENTS,
   ANNOTATION_ENDPOINT_CIDRS,
 } from "../../api/keys.ts";
-import { isFields } from "../../api/parse/fields.ts";
 import { registryNamespace } from "../../controller/registry/names.ts";
 import { ofCleanup, withComponents } from "./components.ts";
 import type { InstallObject } from "./install-object.ts";
@@ -108,8 +107,6 @@ function filledIn(objects: readonly InstallObject[], cluster: string, peer = "")
 
 function withImages(objects: readonly InstallObject[], images: Images): InstallObject[] {
   const replaced = (key: string, value: unknown): unknown => {
-    // Atomic, and the server adds this: without it, apply conflicts with the owner of an equal one.
-    if (key === "fieldRef" && isFields(value)) return { apiVersion: "v1", ...value };
     if (key !== "image" || typeof value !== "string") return value;
     return images[value.split(":")[0] as keyof Images] ?? value;
   };

@@ -26,7 +26,7 @@ export const AGENT_EDITS: readonly Edit[] = [
     by: `              value: /run/clusterset-proxy/agent.lock
             {{- if include "clusterset-proxy.pages-on-node" . }}
             - name: HOST_IP
-              valueFrom: { fieldRef: { fieldPath: status.hostIP } }
+              valueFrom: { fieldRef: { apiVersion: v1, fieldPath: status.hostIP } }
             - name: CLUSTERSET_AGENT_HTTP_ADDRESS
               value: {{ ternary "[$(HOST_IP)]:10269" "$(HOST_IP):10269" .Values.ipv6Only | quote }}
             {{- end }}
