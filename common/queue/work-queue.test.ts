@@ -175,6 +175,24 @@ test("many rejected keys are retried rarely, and when one that was rejected for 
   );
 });
 
+test("rejected keys whose attempts hang, as in a webhook, are retried so rarely that most workers are free", async () => {
+  const waitAfter = async (ms: number): Promise<number> => {
+    const it = stage(16);
+    for (let round = 0; round < 12; round++) {
+      for (const key of ["a", "b", "c", "d"]) {
+        await it.add(key);
+        await it.pass(ms);
+        await it.end(key, new ApiFault("refused", "webhook"));
+      }
+    }
+    return Number(/, (\d+)$/.exec(it.told.at(-1) ?? "")?.[1]);
+  };
+  const [quick, slow] = [await waitAfter(1), await waitAfter(8_000)];
+  assert.ok(quick <= 5_000, `${quick}`);
+  // Four attempts of eight seconds occupy less than a quarter of 16 workers.
+  assert.ok(slow > quick, `${slow}`);
+});
+
 test("a key fails since it was first added, until a reconcile succeeds", async () => {
   const it = stage();
   it.queue.add("a");
