@@ -20,8 +20,8 @@ const MOST_SHARE = 0.05;
 const SHARES = { routine: 0.02, prompted: 0.04 } as const;
 
 /**
- * How often the kernel is checked: every two seconds where a check is cheap, less often where it is not, and every ten unless one takes more than half of one: one reads whole
- * tables, tenths of a second with thousands of services. Where the kernel counts changes, it is asked every second, and rules are read only after one by another program. Each
+ * How often the kernel is checked: every two seconds where a check is cheap, less often where it is not. A check that takes up to half a second of a
+ * processor runs every ten seconds at least: it reads whole tables. Where the kernel counts changes, it is asked every second, and rules are read only after one by another program. Each
  * family has half of the share, and what the other does not use.
  */
 export class CheckInterval {

@@ -266,6 +266,14 @@ describe("garbage that a check finds", () => {
   });
 });
 
+/** What a check reports to nobody. */
+const UNHEARD = {
+  drifted: () => undefined,
+  clean: () => undefined,
+  failed: () => undefined,
+  wake: () => undefined,
+};
+
 test("on a busy node, what a check takes of the processor counts, not how long it takes", async () => {
   const clock = new FakeClock();
   const taken: number[] = [];
@@ -280,10 +288,7 @@ test("on a busy node, what a check takes of the processor counts, not how long i
       return found([]);
     },
     interval: (took) => taken.push(took) && 2_000,
-    drifted: () => undefined,
-    clean: () => undefined,
-    failed: () => undefined,
-    wake: () => undefined,
+    ...UNHEARD,
   });
   driftCheck.passBegins();
   driftCheck.passEnds("complete");
@@ -304,10 +309,7 @@ for (const [random, minutes] of [
       random: () => random,
       check: async () => found([]),
       interval: () => 5_000,
-      drifted: () => undefined,
-      clean: () => undefined,
-      failed: () => undefined,
-      wake: () => undefined,
+      ...UNHEARD,
     });
     driftCheck.passBegins();
     driftCheck.passEnds("complete");

@@ -170,7 +170,7 @@ export class DriftCheck<Tx> {
       const used = time();
       const { drift, garbage, reading } = await check(this.#stop.signal);
       const ms = clock.now() - began;
-      // Others may use the processors, too: a node that is busy needs its VIPs no less. A prompted check reads with a program that goes on running.
+      // On a busy node a check takes longer, but costs no more. What a prompted one costs is not known: its program goes on running.
       const next = interval(reading === "routine" ? Math.min(ms, time() - used) : ms, reading);
       this.#interval = next;
       this.#failures = 0;

@@ -18,7 +18,7 @@ const KNOWN_KEY =
 /** It repeats the object, values of variables included. */
 const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
 
-/** Texts that may be secrets wherever they stand, such as in a log; the first group stays. Each takes time in proportion to a text, whoever has written it. */
+/** Texts that may be secrets in any place, such as a log. The first group stays. The time of a search grows in proportion to the text: others may have written it. */
 const SECRETS: readonly RegExp[] = [
   // PEM: keys, and certificates, which are no secrets but belong to credentials.
   /()-----BEGIN [A-Z ]+-----[\s\S]*?(?:-----END [A-Z ]+-----|$)/g,

@@ -12,7 +12,7 @@ export interface Found<Result> {
   readonly failed: readonly Cluster[];
 }
 
-/** Does something in all clusters at the same time. Prints why a cluster fails, and goes on with the others. `label`: before each reason. */
+/** Runs a function on all clusters at the same time. It prints the reason for each cluster that fails, and returns the results of the others. `label` is printed before each reason. */
 export async function inEachCluster<Result>(
   clusters: readonly Cluster[],
   { note, signal }: Terminal,
