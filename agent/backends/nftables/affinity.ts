@@ -6,27 +6,39 @@ import { dnat, type SkeletonOptions, serviceOf } from "./skeleton.ts";
 /** The default of `sessionAffinityConfig.clientIP.timeoutSeconds` (Kubernetes' DefaultClientIPServiceAffinitySeconds). */
 const DEFAULT_SECONDS = 10_800;
 
-/** The seconds for which a client is remembered: the default, or the next power of two, so that the chains are bounded. */
+/** Steps in which timeouts double. */
+const STEPS = 8;
+
+/**
+ * The seconds for which a client is remembered: the default, or the next of eight steps to the next power of two, so that the chains are
+ * bounded. Exact up to 16 s and for 20, 30, 60, 120 and 240 s; at most an eighth more than any other.
+ */
 export function timeoutOf(seconds: number): number {
-  return seconds === DEFAULT_SECONDS ? seconds : 2 ** Math.ceil(Math.log2(Math.max(1, seconds)));
+  if (seconds === DEFAULT_SECONDS) return seconds;
+  const step = Math.max(1, 2 ** Math.floor(Math.log2(Math.max(1, seconds) / STEPS)));
+  return Math.max(1, Math.ceil(seconds / step) * step);
 }
 
 /**
- * The chains of services with this timeout. A client that is remembered gets the same endpoint address while its service has it;
- * others are assigned by hash, so that all ports of an import assign the same.
+ * The chains of services with this timeout. A client that is remembered gets the same endpoint address while its service has it.
+ * Others get one at random, so that a client whose time is over may get another one, and are remembered. If `clients` is full,
+ * `update` ends its rule: then they are assigned by hash, and keep their endpoint as long as the endpoints stay the same.
  */
 export function stickyChains({ family, remembers }: SkeletonOptions, seconds: number): Chain[] {
   const { ip } = WORDS[family];
   const client = `${ip} saddr . ${ip} daddr`;
   const remember = `update @clients { ${client} timeout ${seconds}s : meta priority }`;
   const [sticky, known, assign] = [`sticky-${seconds}`, `known-${seconds}`, `assign-${seconds}`];
+  const chosenBy = (map: "draws" | "hashes") => [
+    `meta priority set ${serviceOf(family)} map @services meta priority vmap @${map}`,
+    `meta priority set ${serviceOf(family)} . meta priority map @choices`,
+  ];
   return [
     {
       name: assign,
       rules: [
-        `meta priority set ${serviceOf(family)} map @services meta priority vmap @hashes`,
-        `meta priority set ${serviceOf(family)} . meta priority map @choices`,
-        ...(remembers ? [remember] : []),
+        ...(remembers ? [...chosenBy("draws"), `${remember} goto translate`] : []),
+        ...chosenBy("hashes"),
         "goto translate",
       ],
     },
@@ -52,10 +64,22 @@ export function stickyChains({ family, remembers }: SkeletonOptions, seconds: nu
   ];
 }
 
-/** The chain that selects one of `slots` slots by the client's address, and returns. */
-export function hashChain(family: Family, slots: number): Chain {
-  return {
-    name: `hash-${slots}`,
-    rules: [`meta priority set jhash ${WORDS[family].ip} saddr mod ${slots}`],
-  };
+/** How a chain of services with affinity selects one of so many: by the client's address, or at random. */
+export type Way = "hash" | "draw";
+
+/** The ways that are used: without memory, none at random. */
+export function waysOf({ remembers }: SkeletonOptions): readonly Way[] {
+  return remembers ? ["hash", "draw"] : ["hash"];
+}
+
+/** The expression for one of `number`, from 0. */
+export function oneOf(way: Way, family: Family, number: number): string {
+  return way === "draw"
+    ? `numgen random mod ${number}`
+    : `jhash ${WORDS[family].ip} saddr mod ${number}`;
+}
+
+/** The chain that selects one of `slots` slots, and returns. */
+export function slotChain(way: Way, family: Family, slots: number): Chain {
+  return { name: `${way}-${slots}`, rules: [`meta priority set ${oneOf(way, family, slots)}`] };
 }

@@ -5,6 +5,7 @@ import { cidr } from "../../../test/generators/facts.ts";
 import { virtualService } from "../../../test/generators/services.ts";
 import type { VirtualService } from "../../plan/virtual-service.ts";
 import { finished } from "../backend.ts";
+import { timeoutOf } from "./affinity.ts";
 import { diff } from "./diff.ts";
 import { NftablesRuleset } from "./ruleset.ts";
 import type { SkeletonOptions } from "./skeleton.ts";
@@ -166,7 +167,7 @@ describe("the changes of a service", () => {
     world.restart();
     assert.deepEqual(world.set([sticky]), []);
     const { chains } = world.kernel;
-    for (const name of ["hash-share-4", "hash-1-of-1", "hash-1-of-2", "sticky-64"])
+    for (const name of ["hash-share-4", "hash-1-of-1", "hash-1-of-2", "draw-1-of-2", "sticky-60"])
       assert.ok(chains.has(name), name);
   });
 });
@@ -231,7 +232,7 @@ describe("chains for what few services need", () => {
       { cluster: "c2", weight: 1 },
     ];
     const other = { ...web(...many), portName: "other", port: 81 };
-    for (let size = 1; size <= 300; size++) {
+    for (let size = 1; size <= 150; size++) {
       const c2 = Array.from({ length: size }, (_, i) => ({
         ...B,
         address: `10.2.${i >> 8}.${i & 255}`,
@@ -245,15 +246,17 @@ describe("chains for what few services need", () => {
     }
   });
 
-  test("affinity: a timeout is rounded up to the next power of two, but for the default", () => {
-    const chainsFor = (affinitySeconds: number) => {
-      const world = worldOf({ ...web(A, B), affinitySeconds });
-      return [...world.kernel.chains.keys()].filter((name) => /^(hash|sticky)-/.test(name));
-    };
-    assert.deepEqual(chainsFor(10_800), ["hash-2", "sticky-10800"]);
-    assert.deepEqual(chainsFor(60), ["hash-2", "sticky-64"]);
-    assert.deepEqual(chainsFor(64), ["hash-2", "sticky-64"]);
-    assert.deepEqual(chainsFor(1), ["hash-2", "sticky-1"]);
+  test("affinity: a timeout is exact if it is usual, and else at most an eighth longer", () => {
+    const USUAL = [1, 2, 3, 5, 10, 15, 20, 30, 60, 120, 240, 10_800];
+    for (const seconds of USUAL) {
+      const world = worldOf({ ...web(A, B), affinitySeconds: seconds });
+      const chains = [...world.kernel.chains.keys()].filter((name) => name.startsWith("sticky-"));
+      assert.deepEqual(chains, [`sticky-${seconds}`]);
+    }
+    const all = Array.from({ length: 86_400 }, (_, i) => timeoutOf(i + 1) / (i + 1));
+    assert.ok(all.every((ratio) => ratio >= 1 && ratio <= 9 / 8));
+    const timeouts = new Set(all.map((ratio, i) => Math.round(ratio * (i + 1))));
+    assert.ok(timeouts.size < 128, `${timeouts.size} timeouts`);
   });
 
   test("affinity: an endpoint has the same ID whatever endpoints there are beside it", () => {
@@ -277,6 +280,15 @@ describe("a table that another program has changed", () => {
     const lines = world.set([web(A)]);
     assert.ok(lines.includes("flush chain guard"));
     assert.ok(!lines.some((line) => line.includes("element endpoints")), lines.join("\n"));
+  });
+
+  test("a chain of another release becomes empty, and the table is whole", () => {
+    const world = worldOf(web(A));
+    world.kernel.chains.set("later-2", { rules: ['return comment "later-2 1 0123456789ab"'] });
+    world.restart();
+    assert.ok(world.set([web(A)]).includes("flush chain later-2"));
+    world.restart();
+    assert.deepEqual(world.set([web(A)]), []);
   });
 
   test("an element of another form: the table is replaced", () => {

@@ -60,7 +60,7 @@ export function* diff(
   const text =
     (isWhole
       ? renderExtra(options, added)
-      : renderSkeleton(options, extra.union(needed).difference(retired))) +
+      : renderSkeleton(options, extra.union(needed).difference(retired), skeleton.strange)) +
     renderRetired(options, retired);
   return new NftablesTransaction({
     family,

@@ -1,19 +1,26 @@
 import type { Chain } from "../nft/chains.ts";
-import { hashChain, stickyChains } from "./affinity.ts";
+import { slotChain, stickyChains, type Way, waysOf } from "./affinity.ts";
 import {
   type GroupNumber,
   groupChain,
   groupNumber,
-  hashGroupChain,
-  hashShareChain,
   shareChain,
   sharedNumber,
+  stickyGroupChain,
+  stickyShareChain,
 } from "./shares.ts";
 import { pickChain, type SkeletonOptions, USUAL_SLOTS } from "./skeleton.ts";
 
 /** An element of a map of verdicts. */
 export interface Branch {
-  readonly map: "picks" | "hashes" | "timeouts" | "groups" | "hash-groups";
+  readonly map:
+    | "picks"
+    | "hashes"
+    | "draws"
+    | "timeouts"
+    | "groups"
+    | "hash-groups"
+    | "draw-groups";
   readonly number: number;
   readonly verdict: string;
 }
@@ -26,6 +33,9 @@ export interface Part {
   readonly branches: readonly Branch[];
 }
 
+/** The map that leads to a chain that selects a slot. */
+const SELECTIONS = { hash: "hashes", draw: "draws" } as const;
+
 /** Chains that exist only where a service needs them, by their names: the numbers in the name say the rest. */
 const KINDS: readonly (readonly [
   name: RegExp,
@@ -34,15 +44,18 @@ const KINDS: readonly (readonly [
   [/^pick-(\d+)$/, (_, slots) => ({ chains: [pickChain(slots)], branches: [pickBranch(slots)] })],
   [
     /^hash-(\d+)$/,
-    ({ family }, slots) =>
-      leadTo(hashChain(family, slots), { map: "hashes", number: slots, verb: "jump" }),
+    (options, slots) =>
+      eachWay(options, (way) =>
+        leadTo(slotChain(way, options.family, slots), selection(way, slots)),
+      ),
   ],
   [
     /^sticky-(\d+)$/,
-    (options, seconds) => ({
-      chains: stickyChains(options, seconds),
-      branches: [{ map: "timeouts", number: seconds, verdict: `goto sticky-${seconds}` }],
-    }),
+    (options, seconds) =>
+      shared({
+        chains: stickyChains(options, seconds),
+        branches: [{ map: "timeouts", number: seconds, verdict: `goto sticky-${seconds}` }],
+      }),
   ],
   [
     /^share-(\d+)$/,
@@ -56,17 +69,18 @@ const KINDS: readonly (readonly [
   ],
   [
     /^hash-share-(\d+)$/,
-    ({ family }, units) => {
-      const number = sharedNumber(units);
-      return shared(leadTo(hashShareChain(family, units), { map: "hashes", number, verb: "jump" }));
-    },
+    (options, units) =>
+      eachWay(options, (way) =>
+        leadTo(stickyShareChain(way, options.family, units), selection(way, sharedNumber(units))),
+      ),
   ],
   [
     /^hash-(\d+)-of-(\d+)$/,
-    ({ family }, endpoints, group) => {
-      const place = ofGroup("hash-groups", { endpoints, group });
-      return shared(leadTo(hashGroupChain(family, { endpoints, group }), place));
-    },
+    (options, endpoints, group) =>
+      eachWay(options, (way) => {
+        const place = ofGroup(`${way}-groups`, { endpoints, group });
+        return leadTo(stickyGroupChain(way, options.family, { endpoints, group }), place);
+      }),
   ],
 ];
 
@@ -103,11 +117,24 @@ function leadTo(chain: Chain, { map, number, verb }: Place): Part {
   return { chains: [chain], branches: [{ map, number, verdict }] };
 }
 
+/** What clients with affinity need: chains by hash and at random. They exist together, under the name of the former. */
+function eachWay(options: SkeletonOptions, partOf: (way: Way) => Part): Part {
+  const parts = waysOf(options).map(partOf);
+  return shared({
+    chains: parts.flatMap(({ chains }) => chains),
+    branches: parts.flatMap(({ branches }) => branches),
+  });
+}
+
+function selection(way: Way, number: number): Place {
+  return { map: SELECTIONS[way], number, verb: "jump" };
+}
+
 function ofGroup(map: Branch["map"], group: GroupNumber): Place {
   return { map, number: groupNumber(group) };
 }
 
 /** Tables of earlier releases lack these maps. */
 function shared(part: Part): Part {
-  return { ...part, maps: ["groups", "hash-groups"] };
+  return { ...part, maps: ["groups", "hash-groups", "draws", "draw-groups"] };
 }

@@ -5,15 +5,17 @@ import { SETS } from "./sets.ts";
 const LEADS: readonly (readonly [name: RegExp, map: string])[] = [
   [/^pick-\d+$|^share-\d+$/, "picks"],
   [/^hash-\d+$|^hash-share-\d+$/, "hashes"],
+  [/^draw-\d+$|^draw-share-\d+$/, "draws"],
   [/^sticky-\d+$/, "timeouts"],
   [/^pick-\d+-of-\d+$/, "groups"],
   [/^hash-\d+-of-\d+$/, "hash-groups"],
+  [/^draw-\d+-of-\d+$/, "draw-groups"],
 ];
 
 /** Sets of which nothing but their existence, or the number of elements, is compared. */
 export const VERDICT_MAPS: readonly string[] = LEADS.map(([, map]) => map);
 /** Those that only some chains need. */
-const OPTIONAL: readonly string[] = ["groups", "hash-groups"];
+const OPTIONAL: readonly string[] = ["groups", "hash-groups", "draws", "draw-groups"];
 
 /** In place of a rule's comment: says that something is missing that no rule shows, so that the table is not whole. */
 const GAP = "gap 1 -";

@@ -12,6 +12,8 @@ export interface Found {
   /** Extra chains with their rules, and those that only wait to be deleted. */
   readonly extra: ReadonlySet<string>;
   readonly unused: ReadonlySet<string>;
+  /** Chains with rules of another release, which this one does not have. */
+  readonly strange: ReadonlySet<string>;
   /** True if there are all rules and no others. */
   readonly isWhole: boolean;
 }
@@ -35,7 +37,8 @@ export function* foundIn(
   const some = { extra, unused: unused.difference(extra) };
   const all = yield* marksOf(options, some);
   const isWhole = marks.length === all.length && marks.every((mark, i) => mark === all[i]);
-  return remember(options, marks, { ...some, isWhole });
+  const strange = isWhole ? new Set<string>() : chainsOfReleases(marks).difference(chainsOf(all));
+  return remember(options, marks, { ...some, strange, isWhole });
 }
 
 /** Changes of the extra chains of a table. */
@@ -60,7 +63,7 @@ export function* marksAfter(
     ? [...without(options, marks, added.union(retired)), ...(yield* extraMarks(options, changed))]
     : yield* marksOf(options, after);
   next.sort();
-  remember(options, next, { ...after, isWhole: true });
+  remember(options, next, { ...after, strange: new Set(), isWhole: true });
   return next;
 }
 
@@ -73,6 +76,15 @@ export function marksWithout(marks: readonly string[], deleted: ReadonlySet<stri
     remember(found.options, next, { ...found, unused });
   }
   return next;
+}
+
+/** The chains of rules whose comments have the form that `commentsOf` gives them in any release. */
+function chainsOfReleases(marks: readonly string[]): Set<string> {
+  return chainsOf(marks.filter((mark) => /^[a-z][a-z0-9-]* \d+ [0-9a-f]{12}$/.test(mark)));
+}
+
+function chainsOf(marks: readonly string[]): Set<string> {
+  return new Set(marks.map(chainOf));
 }
 
 type Extras = Pick<Found, "extra" | "unused">;

@@ -1,6 +1,6 @@
 import type { Family } from "../../../api/address.ts";
 import type { Chain } from "../nft/chains.ts";
-import { WORDS } from "../nft/words.ts";
+import { oneOf, type Way } from "./affinity.ts";
 import { serviceOf } from "./skeleton.ts";
 
 /**
@@ -70,23 +70,23 @@ export function groupChain({ group, endpoints }: GroupNumber): Chain {
   };
 }
 
-/** The same for clients with affinity, by the client's address; both return. Each rule has a hash of its own, because the kernel gives each a random seed. */
-export function hashShareChain(family: Family, units: number): Chain {
+/** The same for clients with affinity; both return. Each rule has a hash of its own, because the kernel gives each a random seed. */
+export function stickyShareChain(way: Way, family: Family, units: number): Chain {
   return {
-    name: `hash-share-${units}`,
-    rules: [
-      `meta priority set jhash ${WORDS[family].ip} saddr mod ${units}`,
-      ...leadOn(family, "hash-groups"),
-    ],
+    name: `${way}-share-${units}`,
+    rules: [`meta priority set ${oneOf(way, family, units)}`, ...leadOn(family, `${way}-groups`)],
   };
 }
 
-/** The chain that selects one of a group's endpoints by the client's address. */
-export function hashGroupChain(family: Family, { group, endpoints }: GroupNumber): Chain {
-  const hash = `jhash ${WORDS[family].ip} saddr mod ${endpoints}`;
+/** The chain that selects one of a group's endpoints for a client with affinity. */
+export function stickyGroupChain(
+  way: Way,
+  family: Family,
+  { group, endpoints }: GroupNumber,
+): Chain {
   return {
-    name: `hash-${endpoints}-of-${group}`,
-    rules: [`meta priority set ${hash} offset ${group * GROUP}`],
+    name: `${way}-${endpoints}-of-${group}`,
+    rules: [`meta priority set ${oneOf(way, family, endpoints)} offset ${group * GROUP}`],
   };
 }
 

@@ -5,8 +5,15 @@ import { unusedMark } from "./marks.ts";
 import { tableOf } from "./sets.ts";
 import { type SkeletonOptions, setTypes, skeletonChains, USUAL_SLOTS } from "./skeleton.ts";
 
-/** Input of nft that creates or mends the table, with these extra chains; elements stay. PURE. */
-export function renderSkeleton(options: SkeletonOptions, extra: Iterable<string>): string {
+/**
+ * Input of nft that creates or mends the table, with these extra chains; elements stay. `strange`: chains of another release, which become empty, because
+ * a map may lead to them. PURE.
+ */
+export function renderSkeleton(
+  options: SkeletonOptions,
+  extra: Iterable<string>,
+  strange: Iterable<string> = [],
+): string {
   const table = tableOf(options.family);
   const sets = Object.entries(setTypes(options.family));
   return [
@@ -15,6 +22,10 @@ export function renderSkeleton(options: SkeletonOptions, extra: Iterable<string>
       const [kind, set] = name.split(" ");
       return `add ${kind} ${table} ${set} { ${type} }`;
     }),
+    ...[...strange].flatMap((name) => [
+      `add chain ${table} ${name}`,
+      `flush chain ${table} ${name}`,
+    ]),
     ...[...partsOf(options, extra)].flatMap((part) => renderPart(table, part)),
     "",
   ].join("\n");
