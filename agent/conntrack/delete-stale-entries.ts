@@ -10,8 +10,10 @@ export interface DeletedEntries {
   readonly entries: number;
 }
 
-/** Stale entries kept in memory per scan, about 10 MB; the rest is left to another scan. */
-const MOST = 20_000;
+/** Stale entries that wait in memory for their deletion, about 10 MB; what a scan finds beyond is left to another one. */
+const MOST_WAITING = 20_000;
+/** As many are deleted while the scan goes on: a client need not wait for the end of a large table. */
+const BATCH = 2_000;
 /** Scans in a row without a deletion, before the rest is left: what one finds, another program may delete first. */
 const MOST_FRUITLESS = 3;
 
@@ -24,33 +26,99 @@ export async function deleteStaleEntries(
   filter: EntryFilter,
   check: StaleCheck,
   stop?: AbortSignal,
-  most = MOST,
+  { most = MOST_WAITING, batch = BATCH } = {},
 ): Promise<readonly DeletedEntries[]> {
   const counts = new Map<string, DeletedEntries>();
   for (let fruitless = 0; ; ) {
-    const stale = new Map<string, { protocol: Protocol; reason: StaleReason; entries: Entry[] }>();
-    let found = 0;
+    const deletions = new Deletions(table, most, batch, stop);
     await table.list(
       filter,
       (entry) => {
         const reason = check.reasonFor(entry);
-        if (reason === undefined || found++ >= most) return;
-        const kind = `${entry.protocol} ${reason}`;
-        const same = stale.get(kind);
-        if (same !== undefined) same.entries.push(entry);
-        else stale.set(kind, { protocol: entry.protocol, reason, entries: [entry] });
+        if (reason !== undefined) deletions.add(entry, reason);
       },
       stop,
     );
-    let progress = 0;
-    for (const [kind, { protocol, reason, entries }] of stale) {
-      const deleted = await table.delete(entries, stop);
-      progress += deleted;
-      const before = counts.get(kind)?.entries ?? 0;
-      counts.set(kind, { protocol, reason, entries: before + deleted });
+    const deleted = await deletions.end();
+    for (const one of deleted) {
+      const kind = kindOf(one);
+      const entries = one.entries + (counts.get(kind)?.entries ?? 0);
+      counts.set(kind, { ...one, entries });
     }
-    fruitless = progress === 0 ? fruitless + 1 : 0;
-    const isOver = found <= most || fruitless === MOST_FRUITLESS || stop?.aborted;
+    fruitless = deleted.some(({ entries }) => entries > 0) ? 0 : fruitless + 1;
+    const isOver = !deletions.isLimited || fruitless === MOST_FRUITLESS || stop?.aborted;
     if (isOver) return [...counts.values()];
+  }
+}
+
+type Kind = Pick<DeletedEntries, "protocol" | "reason">;
+
+function kindOf({ protocol, reason }: Kind): string {
+  return `${protocol} ${reason}`;
+}
+
+/** The deletions of one scan: one call after the other, beside the scan. */
+class Deletions {
+  readonly #table: ConntrackTable;
+  readonly #most: number;
+  readonly #batch: number;
+  readonly #stop: AbortSignal | undefined;
+  #waiting = new Map<string, Kind & { readonly entries: Entry[] }>();
+  #size = 0;
+  readonly #deleted: DeletedEntries[] = [];
+  #running: Promise<void> | undefined;
+  #failure: { readonly error: unknown } | undefined;
+  /** True if entries were left to another scan. */
+  isLimited = false;
+
+  constructor(table: ConntrackTable, most: number, batch: number, stop: AbortSignal | undefined) {
+    this.#table = table;
+    this.#most = most;
+    this.#batch = batch;
+    this.#stop = stop;
+  }
+
+  add(entry: Entry, reason: StaleReason): void {
+    if (this.#size >= this.#most) {
+      this.isLimited = true;
+      return;
+    }
+    this.#size++;
+    const kind = { protocol: entry.protocol, reason };
+    const same = this.#waiting.get(kindOf(kind));
+    if (same === undefined) this.#waiting.set(kindOf(kind), { ...kind, entries: [entry] });
+    else same.entries.push(entry);
+    if (this.#size >= this.#batch) this.#next();
+  }
+
+  /** Deletes the rest, and returns what was deleted. Rejects as the table does. */
+  async end(): Promise<readonly DeletedEntries[]> {
+    while (this.#running !== undefined || this.#size > 0) {
+      this.#next();
+      await this.#running;
+    }
+    if (this.#failure !== undefined) throw this.#failure.error;
+    return this.#deleted;
+  }
+
+  #next(): void {
+    this.#running ??= this.#delete()
+      .catch((error: unknown) => {
+        this.#failure ??= { error };
+      })
+      .finally(() => {
+        this.#running = undefined;
+      });
+  }
+
+  async #delete(): Promise<void> {
+    const taken = [...this.#waiting.values()];
+    this.#waiting = new Map();
+    this.#size = 0;
+    for (const { protocol, reason, entries } of taken) {
+      if (this.#failure !== undefined) return;
+      const deleted = await this.#table.delete(entries, this.#stop);
+      this.#deleted.push({ protocol, reason, entries: deleted });
+    }
   }
 }

@@ -1,6 +1,5 @@
-import { addressFromHex } from "../../api/address.ts";
+import { isAddress, parseAddress } from "../../api/address.ts";
 import type { Reason } from "../../api/reasons.ts";
-import { destination } from "../plan/virtual-service.ts";
 import type { Entry } from "../system/conntrack/entry.ts";
 import { destinationOf } from "./port-index.ts";
 import { listOf } from "./programmed-port.ts";
@@ -67,16 +66,23 @@ export class StaleCheck {
   #leadsTo(list: string, { reply }: Entry): boolean {
     let parsed = this.#lists.get(list);
     if (parsed === undefined) {
-      parsed = listOf(list);
+      parsed = new Set([...listOf(list)].map(digitsOf));
       this.#lists.set(list, parsed);
     }
-    return parsed.has(destination(addressFromHex(reply.source).text, reply.sourcePort));
+    return parsed.has(`${reply.source} ${reply.sourcePort}`);
   }
 
   #mayBeAnswered(entry: Entry, key: string): boolean {
     const lists = this.#state.removals.endpointsOf(key);
     return lists === undefined || lists.some((list) => this.#leadsTo(list, entry));
   }
+}
+
+/** A destination with the address as `Address.hex`, as entries have it: there may be hundreds of thousands. */
+function digitsOf(destination: string): string {
+  const [, text = "", port = ""] = /^\[?(.*?)\]?:(\d+)$/.exec(destination) ?? [];
+  const address = parseAddress(text);
+  return isAddress(address) ? `${address.hex} ${port}` : destination;
 }
 
 const NO_PORT: { readonly endpoints: string; readonly keeps?: string } = { endpoints: "" };
