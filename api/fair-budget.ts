@@ -18,13 +18,19 @@ interface Owner<Key> {
   /** In the order in which they get what they ask for. */
   readonly claims: Claim<Key>[];
   cost: number;
-  restricted: ReadonlyMap<Key, Restricted>;
+  /** As many claims, the first ones, get all that they ask for, and cost this. */
+  full: number;
+  fullCost: number;
+  /** The next one, which gets `grant`; those after it get nothing. */
+  partial: Claim<Key> | undefined;
+  grant: number;
+  by: Restricted["by"];
 }
 
 /**
  * Shares a limit among owners, such as namespaces, max-min fair: no owner gets more than it asks for, and one that asks for less than an equal share gets
  * all of it, whatever the others ask for. What an owner gets goes to its oldest objects first. The result depends on what exists, not on the order in which it was
- * listed, so it is the same after a restart.
+ * listed, so it is the same after a restart. While the limit is not enough, a change costs as much as there are owners and objects that get more or less.
  */
 export class FairBudget<Key extends string> {
   readonly #most: number;
@@ -56,8 +62,11 @@ export class FairBudget<Key extends string> {
   /** Undefined if an object gets all that it asks for. */
   restricted(key: Key): Restricted | undefined {
     this.#settle();
-    const owner = this.#claims.get(key)?.owner;
-    return owner === undefined ? undefined : this.#owners.get(owner)?.restricted.get(key);
+    const claim = this.#claims.get(key);
+    if (claim === undefined) return undefined;
+    const owner = this.#owners.get(claim.owner);
+    if (owner?.partial === undefined || isBefore(claim, owner.partial)) return undefined;
+    return { grant: claim === owner.partial ? owner.grant : 0, by: owner.by };
   }
 
   /** Objects that get more or less than at the last call, or that appeared and get less than they ask for. */
@@ -68,11 +77,18 @@ export class FairBudget<Key extends string> {
     return changed;
   }
 
+  /** A claim among the full ones is full until it is settled. */
   #add(claim: Claim<Key>): void {
-    const owner = this.#owners.get(claim.owner) ?? { claims: [], cost: 0, restricted: new Map() };
+    const owner = this.#owners.get(claim.owner) ?? ownerOf<Key>();
     this.#owners.set(claim.owner, owner);
     this.#claims.set(claim.key, claim);
-    owner.claims.splice(placeOf(claim, owner.claims), 0, claim);
+    const place = placeOf(claim, owner.claims);
+    owner.claims.splice(place, 0, claim);
+    if (place > owner.full) this.#changed.add(claim.key);
+    else {
+      owner.full++;
+      owner.fullCost += claim.cost;
+    }
     this.#count(owner, claim.cost);
     this.#unsettled.add(claim.owner);
   }
@@ -81,7 +97,13 @@ export class FairBudget<Key extends string> {
     this.#claims.delete(claim.key);
     const owner = this.#owners.get(claim.owner);
     if (owner === undefined) return;
-    owner.claims.splice(placeOf(claim, owner.claims), 1);
+    const place = placeOf(claim, owner.claims);
+    owner.claims.splice(place, 1);
+    if (place >= owner.full) this.#changed.add(claim.key);
+    else {
+      owner.full--;
+      owner.fullCost -= claim.cost;
+    }
     this.#count(owner, -claim.cost);
     this.#unsettled.add(claim.owner);
   }
@@ -103,29 +125,44 @@ export class FairBudget<Key extends string> {
     for (const name of names) {
       const owner = this.#owners.get(name);
       if (owner === undefined) continue;
-      const isOver = owner.cost > Math.min(this.#level, this.#mostOfOwner);
-      if (isOver || owner.restricted.size > 0) this.#restrict(owner);
+      this.#restrict(owner);
       if (owner.claims.length === 0) this.#owners.delete(name);
     }
     this.#unsettled.clear();
   }
 
+  /** Moves the end of the full claims to where the limit is. */
   #restrict(owner: Owner<Key>): void {
+    const { claims } = owner;
+    const limit = Math.min(this.#level, this.#mostOfOwner);
+    const [partial, grant] = [owner.partial, owner.grant];
+    for (; owner.fullCost > limit; ) {
+      const last = claims[--owner.full];
+      if (last === undefined) break;
+      owner.fullCost -= last.cost;
+      this.#changed.add(last.key);
+    }
+    for (let next = claims[owner.full]; next !== undefined; next = claims[owner.full]) {
+      if (owner.fullCost + next.cost > limit) break;
+      owner.full++;
+      owner.fullCost += next.cost;
+      this.#changed.add(next.key);
+    }
+    owner.partial = claims[owner.full];
+    owner.grant = limit - owner.fullCost;
+    if (partial !== owner.partial || grant !== owner.grant) {
+      for (const claim of [partial, owner.partial])
+        if (claim !== undefined) this.#changed.add(claim.key);
+    }
     const by = this.#level < this.#mostOfOwner ? "all" : "owner";
-    const before = owner.restricted;
-    const after = new Map<Key, Restricted>();
-    let left = Math.min(this.#level, this.#mostOfOwner);
-    for (const { key, cost } of owner.claims) {
-      const grant = Math.min(cost, left);
-      left -= grant;
-      if (grant < cost) after.set(key, { grant, by });
-    }
-    owner.restricted = after;
-    for (const key of new Set([...before.keys(), ...after.keys()])) {
-      const [old, next] = [before.get(key), after.get(key)];
-      if (old?.grant !== next?.grant || old?.by !== next?.by) this.#changed.add(key);
-    }
+    if (by === owner.by) return;
+    owner.by = by;
+    for (const { key } of claims.slice(owner.full)) this.#changed.add(key);
   }
+}
+
+function ownerOf<Key>(): Owner<Key> {
+  return { claims: [], cost: 0, full: 0, fullCost: 0, partial: undefined, grant: 0, by: "owner" };
 }
 
 /** The most that each of these gets if they share `most`; infinite if it is enough. PURE. */
