@@ -22,8 +22,8 @@ export interface History {
   readonly node?: Partial<NodeFact>;
   /** Clusters that have declared their ranges; all that serve if absent. */
   readonly declares?: readonly string[];
-  /** `CLIENT IMPORT EVERY [FROM-[UNTIL]]`: a call every so many seconds. */
-  readonly calls: readonly string[];
+  /** `CLIENT IMPORT EVERY [FROM-[UNTIL]]`: a call every so many seconds. `OFTEN` if absent. */
+  readonly calls?: readonly string[];
   /**
    * `FROM-[UNTIL] WHO>WHERE [LOSS]`: who is `*`, `node`, `clients` or a client; where is `*`, a cluster, an import in a cluster (`web@c2`) or its
    * first, second, … endpoint (`web@c2/1`). LOSS is the part of round trips that is lost, all if absent.
@@ -68,6 +68,8 @@ export interface History {
   readonly seeds?: readonly number[];
 }
 
+/** Often enough that a calibration comes before a failure. */
+export const OFTEN = "a web 0.05";
 /** The patience of clients. */
 const PATIENCE_MS = 8_000;
 const CLIENTS: Readonly<Record<string, string>> = {
@@ -128,7 +130,7 @@ export async function play(history: History, seed: number, family: Family): Prom
     const most = history.load;
     world.delay = () => Math.round(chance.next() * most);
   }
-  const calls = history.calls.map(callOf);
+  const calls = (history.calls ?? [OFTEN]).map(callOf);
   world.onStep = () => {
     for (const call of calls) {
       if (!isIn(call, world.clock.now()) || world.clock.now() < call.next) continue;

@@ -1,6 +1,5 @@
-import type { History } from "./history.ts";
+import { type History, OFTEN } from "./history.ts";
 
-const OFTEN = "a web 0.05";
 const TWICE = { web: { c2: 3, c3: 3 } };
 /** From one to a number. */
 const upTo = (count: number) => Array.from({ length: count }, (_, i) => i + 1);
@@ -13,7 +12,6 @@ export const REPORTS: readonly History[] = [
   {
     name: "a cluster dies with two hundred imports: it takes as many probes as with one",
     serves: { ...imports(200, { c2: 2, c3: 2 }), web: { c2: 2, c3: 2 } },
-    calls: ["a web 0.2"],
     drops: ["3- *>c2"],
     expect: ["7 web c3", "7 s1 c3", "7 s200 c3", "67 web c3"],
     verdicts: ["cluster c2"],
@@ -22,7 +20,6 @@ export const REPORTS: readonly History[] = [
   {
     name: "a cluster dies, and no other has endpoints: it is used all the same; the first answer to a client ends the verdict",
     serves: { web: { c2: 3 }, other: { c3: 1 } },
-    calls: ["a web 0.2"],
     drops: ["3-18 *>c2", "18- node>c2"],
     expect: ["17 web c2", "21 web c2"],
     verdicts: ["cluster c2"],
@@ -40,7 +37,6 @@ export const REPORTS: readonly History[] = [
   {
     name: "every path loses one packet in five: no cluster is left, and no verdict on an endpoint lasts",
     serves: { web: { c2: 8, c3: 8 } },
-    calls: ["a web 0.2"],
     drops: ["0-60 *>* 0.36"],
     expect: ["20 web c2", "40 web c2", "60 web c2", "100 web c2:8"],
     mayLose: ["a"],
@@ -99,7 +95,6 @@ export const REPORTS: readonly History[] = [
   {
     name: "a full backlog that accepts again within a second is not noticed",
     serves: { web: { c2: 4, c3: 4 } },
-    calls: [OFTEN],
     drops: upTo(12).map((i) => `${10 * i}-${10 * i + 0.7} *>web@c2/1`),
     expect: ["122 web c2:4"],
     verdicts: [],
@@ -109,7 +104,6 @@ export const REPORTS: readonly History[] = [
     (drains): History => ({
       name: `a full backlog that drains after ${drains} s has its endpoint used last until then`,
       serves: { web: { c2: 4, c3: 4 } },
-      calls: [OFTEN],
       drops: [`0-${drains} *>web@c2/1`],
       expect: [`${drains} web c2:3`, `${drains + 40} web c2:4`],
       verdicts: ["endpoint web@c2/1"],
@@ -135,7 +129,6 @@ export const REPORTS: readonly History[] = [
     serves: { stolen: { c4: 2 }, web: { c2: 2, c3: 2 } },
     lists: ["stolen c4 web@c2"],
     declares: [],
-    calls: ["a web 0.1"],
     drops: ["5- *>c2"],
     expect: ["20 web c3"],
     verdicts: ["cluster c2", "endpoint web@c2/1", "endpoint web@c2/2"],
@@ -198,7 +191,6 @@ export const REPORTS: readonly History[] = [
   {
     name: "such a verdict lasts ten minutes the next time, if clients were not answered in between",
     serves: TWICE,
-    calls: ["a web 0.1"],
     drops: ["5- node>c2", "5-320 clients>c2"],
     expect: ["320 web c3", "860 web c3", "920 web c2"],
     verdicts: ["cluster c2", "cluster c2"],
@@ -208,7 +200,6 @@ export const REPORTS: readonly History[] = [
   {
     name: "evidence is not available: verdicts are kept until they expire; it is reported, and its end",
     serves: TWICE,
-    calls: ["a web 0.1"],
     drops: ["5-70 *>c2"],
     events: ["10 lose-evidence", "670 return-evidence"],
     expect: ["70 web c3", "670 web c2", "1030 web c2"],
@@ -218,7 +209,6 @@ export const REPORTS: readonly History[] = [
     name: "evidence is not missed while nothing is watched",
     serves: { web: { c1: 3 } },
     node: { health: "remote" },
-    calls: ["a web 0.1"],
     events: ["0 lose-evidence"],
     expect: ["20 web c1"],
     verdicts: [],
@@ -228,7 +218,6 @@ export const REPORTS: readonly History[] = [
     name: "evidence is not missed where an import is not watched",
     serves: TWICE,
     fact: { health: "off" },
-    calls: ["a web 0.1"],
     events: ["0 lose-evidence"],
     expect: ["20 web c2"],
     verdicts: [],
@@ -237,7 +226,6 @@ export const REPORTS: readonly History[] = [
   {
     name: "a refusal ends no verdict: where a cluster boots, servers start after the network",
     serves: TWICE,
-    calls: ["a web 0.1"],
     drops: ["5- *>c2"],
     events: ["10 refuse c2"],
     expect: ["70 web c3"],
@@ -247,7 +235,6 @@ export const REPORTS: readonly History[] = [
   {
     name: "verdicts survive that another program deletes the table",
     serves: TWICE,
-    calls: ["a web 0.1"],
     drops: ["5-22 *>c2"],
     events: ["12 flush"],
     expect: ["22 web c3", "62 web c2"],
@@ -257,7 +244,6 @@ export const REPORTS: readonly History[] = [
   {
     name: "health that is switched off ends verdicts",
     serves: TWICE,
-    calls: ["a web 0.1"],
     drops: ["5- *>c2"],
     events: ["10 health off"],
     expect: ["9 web c3", "16 web c2"],
@@ -268,7 +254,6 @@ export const REPORTS: readonly History[] = [
   {
     name: "health that is switched off reports no more that the uplink is silent",
     serves: TWICE,
-    calls: ["a web 0.1"],
     drops: ["5- *>*"],
     events: ["25 health off"],
     expect: ["31 web c2"],
