@@ -80,7 +80,7 @@ function addressed(addresses: unknown, reason: Reason): ParserCase {
 /** An endpoint with one field that is not read, while the rest is. */
 function unread(field: Fields, reason: Reason): ParserCase {
   const read = { address: "10.2.0.1", condition: "ready" };
-  const problem = `${reason} endpoints[1].${Object.keys(field)}` as const;
+  const problem = `${reason} endpoints[1].${Object.keys(field).join()}` as const;
   return endpoint({ addresses: ["10.2.0.1"], ...field }, read, problem);
 }
 

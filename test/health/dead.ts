@@ -23,6 +23,8 @@ export const DEAD: readonly History[] = [
     drops: ["10- *>c2"],
     expect: ["9 web c2", "12.5 web c3", "60 web c3"],
     verdicts: ["cluster c2"],
+    patience: 5_000,
+    seeds: [1, 2, 3],
   },
   {
     name: "the endpoints of the nearer one die 300 ms apart: the last one still answers after the first one is called in vain",

@@ -133,7 +133,7 @@ const change: fc.Arbitrary<Change> = fc.oneof(
 
 /** Packets with a wrong result, except those that foreign rules reject. */
 function amiss(kernel: FakeIptables): string[] {
-  const tables = { nat: kernel.table("nat"), filter: kernel.table("filter") };
+  const tables = kernel.tables;
   const faults: string[] = [];
   const look = (one: Packet, isFine: (outcome: Outcome) => boolean) => {
     for (const outcome of trace(tables, one)) {

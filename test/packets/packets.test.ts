@@ -226,7 +226,7 @@ test("997 endpoints get equal shares", () => {
 
 function tablesOf(fake: FakeIptables | undefined): Tables {
   assert.ok(fake);
-  return { nat: fake.table("nat"), filter: fake.table("filter") };
+  return fake.tables;
 }
 
 function familyOf({ address }: Target): Family {

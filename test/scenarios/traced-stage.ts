@@ -91,20 +91,17 @@ export class TracedStage implements Stage {
   #send(pod: string, { protocol, vip, port }: Target, bound?: string): Set<string> {
     const source = this.#pods.get(pod);
     assert.ok(source, `no pod ${pod}`);
-    const outcomes = trace(
-      { nat: this.#kernel.table("nat"), filter: this.#kernel.table("filter") },
-      {
-        from: "pod",
-        source,
-        destination: vip,
-        protocol: protocol === "UDP" ? "udp" : "tcp",
-        port,
-        ...(bound !== undefined && {
-          state: "ESTABLISHED",
-          boundTo: { address: hostOf(bound), port: Number(bound.split(":")[1]) },
-        }),
-      },
-    );
+    const outcomes = trace(this.#kernel.tables, {
+      from: "pod",
+      source,
+      destination: vip,
+      protocol: protocol === "UDP" ? "udp" : "tcp",
+      port,
+      ...(bound !== undefined && {
+        state: "ESTABLISHED",
+        boundTo: { address: hostOf(bound), port: Number(bound.split(":")[1]) },
+      }),
+    });
     return new Set(
       outcomes.map(({ fate }) => (fate.fate === "rejected" ? "refused" : fateText(fate))),
     );

@@ -85,6 +85,10 @@ export class FakeIptables {
     return this.#tables.get(name)?.copy() ?? new Table(this.family, name);
   }
 
+  get tables(): { readonly nat: Table; readonly filter: Table } {
+    return { nat: this.table("nat"), filter: this.table("filter") };
+  }
+
   /** Reads one line in a section, if one is open; gives the section that is open after it. */
   #read(line: string, section: Section | undefined): Section | undefined {
     const text = line.replace(/[ \t]+$/, "");
