@@ -1,25 +1,14 @@
 import type { VirtualService } from "../../agent/plan/virtual-service.ts";
 import type { Entry } from "../../agent/system/conntrack/entry.ts";
 import type { ConntrackTable, EntryFilter } from "../../agent/system/conntrack/table.ts";
-import { isAddress, parseAddress } from "../../api/address.ts";
-import { type Cidr, isCidr, parseCidr } from "../../api/cidr.ts";
+import { address, cidr } from "../generators/facts.ts";
 
 /** The ClusterSet CIDR of the tests here. */
-export const RANGE: Cidr = rangeOf("241.0.0.0/8");
+export const RANGE = cidr("241.0.0.0/8");
 export const VIP = "241.0.0.10";
 
-/** The digits of an address that is known to be one. */
-export function hex(text: string): string {
-  const address = parseAddress(text);
-  if (!isAddress(address)) throw new Error(`${text}: ${address}`);
-  return address.hex;
-}
-
-export function rangeOf(text: string): Cidr {
-  const range = parseCidr(text);
-  if (!isCidr(range)) throw new Error(`${text}: ${range}`);
-  return range;
-}
+/** The digits of an address. */
+export const hex = (text: string): string => address(text).hex;
 
 /** A UDP port 53 of `demo/serve` at `VIP`, whose traffic goes to port 5353 of `endpoints`. */
 export function udpService(

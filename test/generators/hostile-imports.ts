@@ -46,6 +46,17 @@ function metadata(change: Fields, fact: Fields | undefined, ...problems: ParserC
   return { name: `metadata ${brief(change)}`, object, fact, problems };
 }
 
+/** An annotation with a value, and what it adds to the fact. */
+function annotation(name: string, value: unknown, fact: Fields) {
+  return metadata({ annotations: { [name]: value } }, fact);
+}
+
+/** Values that an annotation must not have; `fact`: what then holds. */
+function badValues(name: string, values: readonly unknown[], fact: Fields = {}) {
+  const problem = `invalid-policy metadata.annotations[${name}]` as const;
+  return values.map((value) => metadata({ annotations: { [name]: value } }, fact, problem));
+}
+
 /** One port that is wrong, before one that is good and must stay. */
 function port(change: unknown, problem: ParserCase["problems"][number]) {
   return spec({ ports: [change, GOOD] }, { ports: [GOOD] }, problem);
@@ -169,50 +180,28 @@ export const IMPORT_CASES: readonly ParserCase[] = [
     ["invalid-address", 1],
   ),
   previous(5, [], ["invalid-object"]),
-  metadata({ annotations: { [ON_DEATH]: "reset" } }, { onEndpointDeath: "reset" }),
-  metadata({ annotations: { [ON_DEATH]: "keep" } }, {}),
-  metadata({ annotations: { [ON_DEATH]: null } }, {}),
-  metadata({ annotations: { [UDP]: "follow" } }, { udp: "follow" }),
-  metadata({ annotations: { [UDP]: "keep" } }, {}),
-  metadata({ annotations: { [UDP]: "Follow" } }, {}, `invalid-policy metadata.annotations[${UDP}]`),
+  annotation(ON_DEATH, "reset", { onEndpointDeath: "reset" }),
+  annotation(ON_DEATH, "keep", {}),
+  annotation(ON_DEATH, null, {}),
+  annotation(UDP, "follow", { udp: "follow" }),
+  annotation(UDP, "keep", {}),
+  ...badValues(UDP, ["Follow"]),
   metadata({ annotations: null }, {}),
-  ...["", "Reset", "reset ", true, 5, {}, ["reset"]].map((value) =>
-    metadata(
-      { annotations: { [ON_DEATH]: value } },
-      {},
-      `invalid-policy metadata.annotations[${ON_DEATH}]`,
-    ),
-  ),
-  metadata({ annotations: { [SCHEDULER]: "mh" } }, { scheduler: "mh" }),
-  metadata({ annotations: { [SCHEDULER]: null } }, {}),
-  ...["", "RR", "rr ", "fo", "rr\0", true, 5, {}, ["rr"]].map((value) =>
-    metadata(
-      { annotations: { [SCHEDULER]: value } },
-      {},
-      `invalid-policy metadata.annotations[${SCHEDULER}]`,
-    ),
-  ),
-  metadata({ annotations: { [HEALTH]: "off" } }, { health: "off" }),
-  metadata({ annotations: { [HEALTH]: "all" } }, { health: "all" }),
-  metadata({ annotations: { [HEALTH]: null } }, {}),
-  ...["", "on", "Off", "remote ", false, {}, ["all"]].map((value) =>
-    metadata(
-      { annotations: { [HEALTH]: value } },
-      {},
-      `invalid-policy metadata.annotations[${HEALTH}]`,
-    ),
-  ),
-  metadata({ annotations: { [UNSELECTED]: "never" } }, { onlySelected: true }),
-  metadata({ annotations: { [UNSELECTED]: "last" } }, {}),
-  metadata({ annotations: { [UNSELECTED]: null } }, {}),
+  ...badValues(ON_DEATH, ["", "Reset", "reset ", true, 5, {}, ["reset"]]),
+  annotation(SCHEDULER, "mh", { scheduler: "mh" }),
+  annotation(SCHEDULER, null, {}),
+  ...badValues(SCHEDULER, ["", "RR", "rr ", "fo", "rr\0", true, 5, {}, ["rr"]]),
+  annotation(HEALTH, "off", { health: "off" }),
+  annotation(HEALTH, "all", { health: "all" }),
+  annotation(HEALTH, null, {}),
+  ...badValues(HEALTH, ["", "on", "Off", "remote ", false, {}, ["all"]]),
+  annotation(UNSELECTED, "never", { onlySelected: true }),
+  annotation(UNSELECTED, "last", {}),
+  annotation(UNSELECTED, null, {}),
   // A typo must not open the wall.
-  ...["", "Never", "never ", "nevr", false, 0, {}, ["never"]].map((value) =>
-    metadata(
-      { annotations: { [UNSELECTED]: value } },
-      { onlySelected: true },
-      `invalid-policy metadata.annotations[${UNSELECTED}]`,
-    ),
-  ),
+  ...badValues(UNSELECTED, ["", "Never", "never ", "nevr", false, 0, {}, ["never"]], {
+    onlySelected: true,
+  }),
   // Nor must a list that nobody can read.
   metadata(
     { annotations: { [UNSELECTED]: "never", [SELECTORS]: "[{}]" } },
@@ -224,34 +213,23 @@ export const IMPORT_CASES: readonly ParserCase[] = [
     { onlySelected: true, selectors: [] },
     `invalid-selector metadata.annotations[${SELECTORS}]`,
   ),
-  metadata({ annotations: { [WEIGHTS]: "old=90,new=10" } }, { clusterWeights: { old: 9, new: 1 } }),
-  metadata({ annotations: { [WEIGHTS]: " a.b=0 , c=7" } }, { clusterWeights: { c: 1 } }),
-  metadata({ annotations: { [WEIGHTS]: "c=1000" } }, { clusterWeights: { c: 1 } }),
-  metadata({ annotations: { [WEIGHTS]: null } }, {}),
-  ...[
+  annotation(WEIGHTS, "old=90,new=10", { clusterWeights: { old: 9, new: 1 } }),
+  annotation(WEIGHTS, " a.b=0 , c=7", { clusterWeights: { c: 1 } }),
+  annotation(WEIGHTS, "c=1000", { clusterWeights: { c: 1 } }),
+  annotation(WEIGHTS, null, {}),
+  ...badValues(WEIGHTS, [
     ...["", "a", "a=", "=1", "a=-1", "a=1.5", "a=01", "a=1e2", "a=1,", "a=1,,b=1", "a=1;b=1"],
     ...["a=1,a=1", "a=0", "a=0,b=0", "a=1001", "a=500,b=501", "A=1", "a b=1", "a.b.c=1"],
     ...["__proto__=1", "a=1\nb=1", `${"x".repeat(64)}=1`, "a=0,".repeat(20_000), 5, {}, ["a=1"]],
     Array.from({ length: 1001 }, (_, i) => `c${i}=0`).join(","),
-  ].map((value) =>
-    metadata(
-      { annotations: { [WEIGHTS]: value } },
-      {},
-      `invalid-policy metadata.annotations[${WEIGHTS}]`,
-    ),
-  ),
-  metadata({ annotations: { [MIN_READY]: "3" } }, { minReady: { endpoints: 3 } }),
-  metadata({ annotations: { [MIN_READY]: "100000" } }, { minReady: { endpoints: 100_000 } }),
-  metadata({ annotations: { [MIN_READY]: "30%" } }, { minReady: { percent: 30 } }),
-  metadata({ annotations: { [MIN_READY]: null } }, {}),
-  ...["", "0", "0%", "-1", "101%", "100001", "1.5", "3 ", "%", "3%%", "three", 3, {}, ["3"]].map(
-    (value) =>
-      metadata(
-        { annotations: { [MIN_READY]: value } },
-        {},
-        `invalid-policy metadata.annotations[${MIN_READY}]`,
-      ),
-  ),
+  ]),
+  annotation(MIN_READY, "3", { minReady: { endpoints: 3 } }),
+  annotation(MIN_READY, "100000", { minReady: { endpoints: 100_000 } }),
+  annotation(MIN_READY, "30%", { minReady: { percent: 30 } }),
+  annotation(MIN_READY, null, {}),
+  ...badValues(MIN_READY, [
+    ...["", "0", "0%", "-1", "101%", "100001", "1.5", "3 ", "%", "3%%", "three", 3, {}, ["3"]],
+  ]),
   ...["1", "yesterday", "2026-01-02", "2026-01-02T03:04:05", "2026-13-02T03:04:05Z", 5, {}].map(
     (creationTimestamp) =>
       metadata({ creationTimestamp }, {}, "invalid-object metadata.creationTimestamp"),

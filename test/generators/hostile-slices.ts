@@ -47,12 +47,20 @@ function labels(change: Fields, fact: Fields | undefined, ...problems: Problems)
   return { name: `a slice with labels ${brief(change)}`, object, fact, problems };
 }
 
+/** Values that a label must not have; `fact`: what then holds. */
+function badLabels(label: string, values: readonly unknown[], fact: Fields | undefined) {
+  const problem = `invalid-label metadata.labels[${label}]` as const;
+  return values.map((value) => labels({ [label]: value }, fact, problem));
+}
+
 function metadata(change: Fields, fact: Fields | undefined, ...problems: Problems): ParserCase {
   const object = endpointSlice({}, {}, change);
   return { name: `a slice with metadata ${brief(change)}`, object, fact, problems };
 }
 
 const GOOD = { address: "10.2.0.9", condition: "ready" } as const;
+
+const PORT_A = { name: "a", protocol: "TCP", port: 80 } as const;
 
 /** One endpoint between two that are good and must stay; `read` is what becomes of it, if anything does. */
 function endpoint(raw: unknown, read: Fields | undefined, ...problems: Problems): ParserCase {
@@ -67,6 +75,13 @@ function endpoint(raw: unknown, read: Fields | undefined, ...problems: Problems)
 
 function addressed(addresses: unknown, reason: Reason): ParserCase {
   return endpoint({ addresses }, undefined, `${reason} endpoints[1].addresses[0]`);
+}
+
+/** An endpoint with one field that is not read, while the rest is. */
+function unread(field: Fields, reason: Reason): ParserCase {
+  const read = { address: "10.2.0.1", condition: "ready" };
+  const problem = `${reason} endpoints[1].${Object.keys(field).join()}` as const;
+  return endpoint({ addresses: ["10.2.0.1"], ...field }, read, problem);
 }
 
 function condition(conditions: unknown, read: string): ParserCase {
@@ -100,30 +115,21 @@ function manyRead(count: number): Fields[] {
 export const SLICE_CASES: readonly ParserCase[] = [
   { name: "a plain slice", object: endpointSlice(), fact: {}, problems: [] },
 
-  ...["true", "from=2026-11-24T04:00:00Z; for=365d; direction=draining"].map(
-    (shift): ParserCase => ({
-      name: `a shift ${shift}`,
-      object: endpointSlice({}, {}, { annotations: { [ANNOTATION_SHIFT]: shift } }),
-      fact: {},
-      problems: [`invalid-shift metadata.annotations[${ANNOTATION_SHIFT}]`],
-    }),
-  ),
-  {
-    name: "a shift",
-    object: endpointSlice(
+  ...["true", "from=2026-11-24T04:00:00Z; for=365d; direction=draining"].map((shift) =>
+    metadata(
+      { annotations: { [ANNOTATION_SHIFT]: shift } },
       {},
-      {},
-      {
-        annotations: {
-          [ANNOTATION_SHIFT]: "from=2026-11-24T04:00:00Z; for=30s; direction=returning",
-        },
-      },
+      `invalid-shift metadata.annotations[${ANNOTATION_SHIFT}]`,
     ),
-    fact: {
-      shift: { direction: "returning", from: Date.UTC(2026, 10, 24, 4), length: 30_000 },
+  ),
+  metadata(
+    {
+      annotations: {
+        [ANNOTATION_SHIFT]: "from=2026-11-24T04:00:00Z; for=30s; direction=returning",
+      },
     },
-    problems: [],
-  },
+    { shift: { direction: "returning", from: Date.UTC(2026, 10, 24, 4), length: 30_000 } },
+  ),
 
   // Not ours: neither fact nor problem, however broken.
   labels({ [LABEL_SERVICE_NAME]: undefined }, undefined),
@@ -147,38 +153,28 @@ export const SLICE_CASES: readonly ParserCase[] = [
   ),
   metadata({ name: "serve.c2" }, { key: "demo/serve.c2" }),
   metadata({ namespace: "a.b" }, undefined, "invalid-name metadata.namespace"),
-  ...[5, "", "Serve", "a.b", "__proto__", "a\nb", "x".repeat(64), ["serve"]].map((name) =>
-    labels(
-      { [LABEL_SERVICE_NAME]: name },
-      undefined,
-      `invalid-label metadata.labels[${LABEL_SERVICE_NAME}]`,
-    ),
+  ...badLabels(
+    LABEL_SERVICE_NAME,
+    [5, "", "Serve", "a.b", "__proto__", "a\nb", "x".repeat(64), ["serve"]],
+    undefined,
   ),
   labels({ [LABEL_SERVICE_NAME]: "other" }, { importKey: "demo/other" }),
 
   labels({ [LABEL_SOURCE_CLUSTER]: undefined }, { cluster: undefined }),
   labels({ [LABEL_SOURCE_CLUSTER]: "eu.c2" }, { cluster: "eu.c2" }),
-  ...["", 5, "C2", "a.b.c", "__proto__", "c2\n", 'c2"', "x".repeat(64)].map((cluster) =>
-    labels(
-      { [LABEL_SOURCE_CLUSTER]: cluster },
-      { cluster: undefined },
-      `invalid-label metadata.labels[${LABEL_SOURCE_CLUSTER}]`,
-    ),
+  ...badLabels(
+    LABEL_SOURCE_CLUSTER,
+    ["", 5, "C2", "a.b.c", "__proto__", "c2\n", 'c2"', "x".repeat(64)],
+    { cluster: undefined },
   ),
   labels({ [LABEL_REGION]: undefined }, { region: undefined }),
   labels({ [LABEL_REGION]: "EU_West.1" }, { region: "EU_West.1" }),
-  ...["", 5, "eu west", "__proto__", "eu\n", "x".repeat(64)].map((region) =>
-    labels(
-      { [LABEL_REGION]: region },
-      { region: undefined },
-      `invalid-label metadata.labels[${LABEL_REGION}]`,
-    ),
-  ),
+  ...badLabels(LABEL_REGION, ["", 5, "eu west", "__proto__", "eu\n", "x".repeat(64)], {
+    region: undefined,
+  }),
   labels({ [LABEL_ACTIVE]: "false" }, { active: false }),
   labels({ [LABEL_ACTIVE]: "true" }, {}),
-  ...[false, "False", "no", ""].map((active) =>
-    labels({ [LABEL_ACTIVE]: active }, {}, `invalid-label metadata.labels[${LABEL_ACTIVE}]`),
-  ),
+  ...badLabels(LABEL_ACTIVE, [false, "False", "no", ""], {}),
 
   fields({ addressType: "FQDN" }, undefined, "fqdn-slice addressType"),
   ...[undefined, null, "ipv4", "IPv5", 4].map((addressType) =>
@@ -205,29 +201,14 @@ export const SLICE_CASES: readonly ParserCase[] = [
     "invalid-protocol ports[0].protocol",
   ),
   fields(
-    {
-      ports: [
-        { name: "a", port: 80 },
-        { name: "a", port: 81 },
-      ],
-    },
-    { ports: [{ name: "a", protocol: "TCP", port: 80 }] },
+    { ports: [PORT_A, { ...PORT_A, port: 81 }] },
+    { ports: [PORT_A] },
     "duplicate-port ports[1]",
   ),
   // Two Service ports may lead to the same target port.
   fields(
-    {
-      ports: [
-        { name: "a", port: 80 },
-        { name: "b", port: 80 },
-      ],
-    },
-    {
-      ports: [
-        { name: "a", protocol: "TCP", port: 80 },
-        { name: "b", protocol: "TCP", port: 80 },
-      ],
-    },
+    { ports: [PORT_A, { ...PORT_A, name: "b" }] },
+    { ports: [PORT_A, { ...PORT_A, name: "b" }] },
   ),
   fields(
     { ports: Array.from({ length: 101 }, (_, i) => ({ name: `p${i}`, port: 80 })) },
@@ -298,20 +279,8 @@ export const SLICE_CASES: readonly ParserCase[] = [
     { addresses: ["10.2.0.1"], nodeName: "n1.example", zone: "eu-west-a" },
     { address: "10.2.0.1", condition: "ready", nodeName: "n1.example", zone: "eu-west-a" },
   ),
-  ...["N1", "__proto__", "n1\n", 5].map((nodeName) =>
-    endpoint(
-      { addresses: ["10.2.0.1"], nodeName },
-      { address: "10.2.0.1", condition: "ready" },
-      "invalid-name endpoints[1].nodeName",
-    ),
-  ),
-  ...["eu west", "__proto__", "a\n", 5].map((zone) =>
-    endpoint(
-      { addresses: ["10.2.0.1"], zone },
-      { address: "10.2.0.1", condition: "ready" },
-      "invalid-label endpoints[1].zone",
-    ),
-  ),
+  ...["N1", "__proto__", "n1\n", 5].map((nodeName) => unread({ nodeName }, "invalid-name")),
+  ...["eu west", "__proto__", "a\n", 5].map((zone) => unread({ zone }, "invalid-label")),
   endpoint(
     { addresses: ["10.2.0.1"], nodeName: "", zone: null },
     { address: "10.2.0.1", condition: "ready" },

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { type Cidr, isCidr, parseCidr } from "../../api/cidr.ts";
+import type { Cidr } from "../../api/cidr.ts";
 import type { VipPool } from "../../controller/allocate/pool.ts";
 import {
   type ImportInput,
@@ -12,10 +12,11 @@ import type { ExportRecord, ImportFact } from "../../controller/model/facts.ts";
 import type { Manifest } from "../../controller/model/manifest.ts";
 import { parseImport } from "../../controller/model/parse-import.ts";
 import { KEY } from "./export-records.ts";
+import { cidr } from "./facts.ts";
 
 /** Ranges. */
 export function cidrs(...texts: readonly string[]): Cidr[] {
-  return texts.map(parseCidr).filter(isCidr);
+  return texts.map(cidr);
 }
 
 /** A range of each family, of which nothing is taken. */

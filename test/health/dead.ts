@@ -1,8 +1,6 @@
-import type { History } from "./history.ts";
+import { type History, OFTEN } from "./history.ts";
 
 const ANY_TIER = { selectors: [] } as const;
-/** Calls often enough that a calibration comes before the failure. */
-const OFTEN = "a web 0.05";
 
 /** Something dies: its clients move, and no connection of eight seconds is lost. Row by row, with the situation in which it was seen. */
 export const DEAD: readonly History[] = [
@@ -10,24 +8,23 @@ export const DEAD: readonly History[] = [
     name: "F0: two clusters in one tier; the other one dies: own endpoints have it all after 2.5 s",
     serves: { web: { c1: 1, c2: 2 } },
     fact: ANY_TIER,
-    calls: [OFTEN],
     drops: ["10- *>c2"],
     expect: ["9 web c1 c2", "12.5 web c1", "40 web c1"],
   },
   {
     name: "F0: two clusters, nearest first; nothing local is ready: the other one dies and is the last resort",
     serves: { web: { c2: 2 } },
-    calls: [OFTEN],
     drops: ["10-14 *>c2"],
     expect: ["13 web c2", "20 web c2"],
   },
   {
     name: "three clusters; the nearer one dies: the farther one has it all",
     serves: { web: { c2: 3, c3: 3 } },
-    calls: [OFTEN],
     drops: ["10- *>c2"],
     expect: ["9 web c2", "12.5 web c3", "60 web c3"],
     verdicts: ["cluster c2"],
+    patience: 5_000,
+    seeds: [1, 2, 3],
   },
   {
     name: "the endpoints of the nearer one die 300 ms apart: the last one still answers after the first one is called in vain",
@@ -41,7 +38,6 @@ export const DEAD: readonly History[] = [
     name: "a third cluster that exports nothing does not matter",
     serves: { web: { c1: 1, c2: 2 }, other: { c3: 0 } },
     fact: ANY_TIER,
-    calls: [OFTEN],
     drops: ["10- *>c2"],
     expect: ["12.5 web c1"],
   },
@@ -62,14 +58,12 @@ export const DEAD: readonly History[] = [
   {
     name: "F1: policies of the near cluster alone admit pods only, and nobody calls the far one",
     serves: { web: { c2: 2, c3: 2 } },
-    calls: [OFTEN],
     drops: ["0- node>c2", "10- *>c2"],
     expect: ["9 web c2", "13 web c3", "19 web c3"],
   },
   {
     name: "F1: only pods are routed, and nobody calls the far cluster",
     serves: { web: { c2: 2, c3: 2 } },
-    calls: [OFTEN],
     drops: ["0- node>*", "10- *>c2"],
     expect: ["13 web c3", "19 web c3"],
   },
@@ -98,7 +92,6 @@ export const DEAD: readonly History[] = [
     name: "F3: near shares a tier with here, far exports nothing called; near dies",
     serves: { web: { c1: 2, c2: 2 }, udp: { c3: 1 } },
     fact: ANY_TIER,
-    calls: [OFTEN],
     drops: ["10- *>c2", "10- *>c3"],
     expect: ["12.5 web c1", "60 web c1"],
   },
@@ -106,7 +99,6 @@ export const DEAD: readonly History[] = [
     name: "F3: the uplink of this site fails: own endpoints have it all",
     serves: { web: { c1: 2, c2: 2, c3: 2 } },
     fact: ANY_TIER,
-    calls: [OFTEN],
     drops: ["10- *>c2", "10- *>c3"],
     expect: ["9 web c1 c2 c3", "13 web c1", "60 web c1"],
   },
@@ -114,14 +106,12 @@ export const DEAD: readonly History[] = [
     name: "the uplink fails for half a minute: connections return to all clusters within seconds",
     serves: { web: { c1: 2, c2: 2, c3: 2 } },
     fact: ANY_TIER,
-    calls: [OFTEN],
     drops: ["10-40 *>c2", "10-40 *>c3"],
     expect: ["13 web c1", "52 web c1 c2 c3"],
   },
   {
     name: "the uplink fails, and nothing local serves: nothing is left, and nothing changes afterwards",
     serves: { web: { c2: 2, c3: 2 } },
-    calls: [OFTEN],
     drops: ["10-13 *>*"],
     expect: ["9 web c2", "30 web c2"],
   },
@@ -161,7 +151,6 @@ export const DEAD: readonly History[] = [
   {
     name: "one of two replicas of the own cluster is on a dead node",
     serves: { web: { "c1/n2": 1, "c1/n1": 1 } },
-    calls: [OFTEN],
     drops: ["10- *>web@c1/1"],
     expect: ["9 web c1:2", "14 web c1:1", "60 web c1:1"],
     verdicts: ["endpoint web@c1/1"],
@@ -169,14 +158,12 @@ export const DEAD: readonly History[] = [
   {
     name: "two of three replicas of the own cluster",
     serves: { web: { "c1/n2": 2, "c1/n1": 1 } },
-    calls: [OFTEN],
     drops: ["10- *>web@c1/1", "10- *>web@c1/2"],
     expect: ["9 web c1:3", "14 web c1:1", "60 web c1:1"],
   },
   {
     name: "all replicas of the own cluster are on the dead node, near answers",
     serves: { web: { "c1/n2": 2, c2: 1 } },
-    calls: [OFTEN],
     drops: ["10- *>web@c1"],
     expect: ["9 web c1", "14 web c2", "60 web c2"],
     verdicts: ["endpoint web@c1/1", "endpoint web@c1/2"],
@@ -185,7 +172,6 @@ export const DEAD: readonly History[] = [
     name: "--health all: all replicas of the own cluster are on the dead node, near answers",
     serves: { web: { "c1/n2": 2, c2: 1 } },
     node: { health: "all" },
-    calls: [OFTEN],
     drops: ["10- *>web@c1"],
     expect: ["9 web c1", "14 web c2", "60 web c2"],
   },
@@ -193,7 +179,6 @@ export const DEAD: readonly History[] = [
     name: "--health remote: endpoints of the own cluster are left to Kubernetes",
     serves: { web: { "c1/n2": 1, "c1/n1": 1 }, cart: { c2: 1 } },
     node: { health: "remote" },
-    calls: [OFTEN],
     drops: ["10- *>web@c1/1"],
     expect: ["60 web c1:2"],
     verdicts: [],
@@ -202,7 +187,6 @@ export const DEAD: readonly History[] = [
   {
     name: "a cluster dies and returns: its connections return within ten seconds of its first answer",
     serves: { web: { c2: 3, c3: 3 } },
-    calls: [OFTEN],
     drops: ["10-30 *>c2"],
     expect: ["13 web c3", "41 web c2"],
     verdicts: ["cluster c2"],
@@ -210,7 +194,6 @@ export const DEAD: readonly History[] = [
   {
     name: "a blind cluster dies and returns: clients try again, and lose nothing",
     serves: { web: { c2: 3, c3: 3 } },
-    calls: [OFTEN],
     drops: ["0- node>*", "10-30 *>c2"],
     expect: ["14 web c3", "65 web c2"],
   },
@@ -225,14 +208,12 @@ export const DEAD: readonly History[] = [
     name: "a second cluster dies after the first one",
     serves: { web: { c1: 1, c2: 2, c3: 2 } },
     fact: ANY_TIER,
-    calls: [OFTEN],
     drops: ["10- *>c2", "20- *>c3"],
     expect: ["13 web c1 c3", "23 web c1"],
   },
   {
     name: "the agent restarts after a verdict: it is not forgotten",
     serves: { web: { c2: 3, c3: 3 } },
-    calls: [OFTEN],
     drops: ["10- *>c2"],
     events: ["15 restart"],
     expect: ["13 web c3", "15.2 web c3", "40 web c3"],
@@ -240,7 +221,6 @@ export const DEAD: readonly History[] = [
   {
     name: "the agent restarts just before a cluster dies",
     serves: { web: { c2: 3, c3: 3 } },
-    calls: [OFTEN],
     drops: ["10- *>c2"],
     events: ["9.5 restart"],
     expect: ["14 web c3", "20 web c3"],
@@ -248,7 +228,6 @@ export const DEAD: readonly History[] = [
   {
     name: "another program deletes the table just before a cluster dies",
     serves: { web: { c2: 3, c3: 3 } },
-    calls: [OFTEN],
     drops: ["14- *>c2"],
     events: ["5 flush"],
     expect: ["18 web c3"],
@@ -256,7 +235,6 @@ export const DEAD: readonly History[] = [
   {
     name: "load: each timer is up to a second late, and a cluster dies",
     serves: { web: { c2: 3, c3: 3 } },
-    calls: [OFTEN],
     drops: ["20- *>c2"],
     load: 1_000,
     expect: ["19 web c2", "26 web c3", "60 web c3"],
@@ -266,7 +244,6 @@ export const DEAD: readonly History[] = [
     name: "load: the uplink fails",
     serves: { web: { c1: 2, c2: 2 } },
     fact: ANY_TIER,
-    calls: [OFTEN],
     drops: ["20- *>c2"],
     load: 1_000,
     expect: ["26 web c1"],
@@ -315,7 +292,6 @@ export const DEAD: readonly History[] = [
     name: "weights: the only cluster with a weight dies",
     serves: { web: { c2: 2, c3: 2 } },
     fact: { selectors: [], clusterWeights: new Map([["c2", 1]]) },
-    calls: [OFTEN],
     drops: ["10- *>c2"],
     expect: ["9 web c2", "13 web c3"],
   },

@@ -4,6 +4,7 @@ import { ALIVE } from "./alive.ts";
 import { DEAD } from "./dead.ts";
 import { play } from "./history.ts";
 import { BLOCKED, REPLICAS, ROUND_TRIPS } from "./replicas.ts";
+import { REPORTS } from "./reports.ts";
 
 for (const [title, histories] of [
   ["something dies", DEAD],
@@ -11,6 +12,7 @@ for (const [title, histories] of [
   ["some or most replicas die", REPLICAS],
   ["something is blocked", BLOCKED],
   ["answers take time", ROUND_TRIPS],
+  ["what is reported", REPORTS],
 ] as const) {
   describe(title, () => {
     for (const [i, history] of histories.entries()) {

@@ -15,15 +15,15 @@ export interface History {
   readonly name: string;
   /** Endpoints by import and place: `c2`, or `c1/n2` for a node of c1. This node is n1 of c1; c1 and c2 are in its region. */
   readonly serves: Readonly<Record<string, Readonly<Record<string, number>>>>;
-  /** `IMPORT CLUSTER PLACE…`: a slice of an import names a cluster, and lists endpoints of others: `mallory/trap c7 web@c2`. */
+  /** `IMPORT CLUSTER PLACE…`: a slice of an import names a cluster, and lists endpoints of others: `mallory/trap c7 web@c2`; `new`: an address of its own. */
   readonly lists?: readonly string[];
   /** Changes of all imports. */
   readonly fact?: Partial<Omit<ImportFact, "vips">>;
   readonly node?: Partial<NodeFact>;
   /** Clusters that have declared their ranges; all that serve if absent. */
   readonly declares?: readonly string[];
-  /** `CLIENT IMPORT EVERY [FROM-[UNTIL]]`: a call every so many seconds. */
-  readonly calls: readonly string[];
+  /** `CLIENT IMPORT EVERY [FROM-[UNTIL]]`: a call every so many seconds. `OFTEN` if absent. */
+  readonly calls?: readonly string[];
   /**
    * `FROM-[UNTIL] WHO>WHERE [LOSS]`: who is `*`, `node`, `clients` or a client; where is `*`, a cluster, an import in a cluster (`web@c2`) or its
    * first, second, … endpoint (`web@c2/1`). LOSS is the part of round trips that is lost, all if absent.
@@ -33,7 +33,8 @@ export interface History {
   readonly unseen?: readonly string[];
   /**
    * Events: `TIME restart`, `TIME flush`; `TIME break-probes`: from then on, probes fail on this node; `TIME roll web@c2 COUNT`: other endpoints replace those of an
-   * import in a cluster, and the same drops concern them.
+   * import in a cluster, and the same drops concern them; `TIME refuse c2`: from then on, the cluster refuses the node's connections; `TIME lose-evidence`,
+   * `TIME return-evidence`: the kernel's rules cannot be read; `TIME health off`: `--health` of this node.
    */
   readonly events?: readonly string[];
   /** Milliseconds until an answer arrives; 0 if absent. */
@@ -44,6 +45,13 @@ export interface History {
   readonly expect?: readonly string[];
   /** Verdicts that begin, in order: `cluster c2`, `endpoint web@c2/1`. Absent: not checked. */
   readonly verdicts?: readonly string[];
+  /**
+   * What else is reported of these kinds, in order and without repeats: `ended cluster c2 answered`, `uplink silent`. None: nothing is. Absent: not
+   * checked.
+   */
+  readonly says?: readonly string[];
+  /** `FROM-UNTIL LEAST MOST`: how many probes there are in this time. */
+  readonly probes?: readonly string[];
   /** Milliseconds in which each connection is established; eight seconds if absent. */
   readonly patience?: number;
   /** Clients whose connections may be lost after that. No other may. */
@@ -60,18 +68,28 @@ export interface History {
   readonly seeds?: readonly number[];
 }
 
+/** Often enough that a calibration comes before a failure. */
+export const OFTEN = "a web 0.05";
 /** The patience of clients. */
 const PATIENCE_MS = 8_000;
 const CLIENTS: Readonly<Record<string, string>> = {
   ...{ a: "10.1.0.1", b: "10.1.0.2", c: "10.1.0.3", d: "10.1.0.4" },
 };
 
-interface Drop {
+interface Drop extends Place {
   readonly from: number;
   readonly until: number;
   readonly who: string;
-  readonly where: string;
   readonly loss: number;
+}
+
+/** Endpoints of an import in a cluster, or without a name, of a cluster or of all. */
+interface Place {
+  readonly where: string;
+  readonly port: number | undefined;
+  readonly name: string | undefined;
+  /** Which one, from 1; 0: all. */
+  readonly index: number;
 }
 
 /** Plays a history, and compares what happens with what is expected. */
@@ -93,7 +111,9 @@ export async function play(history: History, seed: number, family: Family): Prom
     const [name = "", cluster = "", ...places] = one.split(" ");
     const [namespace = "", own = ""] = keyOf(name).split("/");
     const all = addressesOf(world);
-    const listed = places.flatMap((place) => all.get(placeOf(place).name) ?? []);
+    const listed = places.flatMap((place) =>
+      place === "new" ? addressOf(family, cluster, 99, 0) : (all.get(placeOf(place).name) ?? []),
+    );
     world.list(own, cluster, listed, namespace);
   }
   const drops = (history.drops ?? []).map(dropOf);
@@ -101,7 +121,7 @@ export async function play(history: History, seed: number, family: Family): Prom
   const lossOf = (endpoint: TcpEndpoint, cluster: string, client: string | undefined) =>
     drops
       .filter((one) => isIn(one, world.clock.now()) && concerns(one, client))
-      .filter(({ where }) => isPlace(where, endpoint, cluster, addresses))
+      .filter((one) => isPlace(one, endpoint, cluster, addresses))
       .reduce((rest, { loss }) => rest * (1 - loss), 1);
   world.network = lossOf;
   world.unseen = new Set(history.unseen);
@@ -110,7 +130,7 @@ export async function play(history: History, seed: number, family: Family): Prom
     const most = history.load;
     world.delay = () => Math.round(chance.next() * most);
   }
-  const calls = history.calls.map(callOf);
+  const calls = (history.calls ?? [OFTEN]).map(callOf);
   world.onStep = () => {
     for (const call of calls) {
       if (!isIn(call, world.clock.now()) || world.clock.now() < call.next) continue;
@@ -122,6 +142,7 @@ export async function play(history: History, seed: number, family: Family): Prom
   const actions = [
     ...(history.events ?? []).map((text) => actionOf(text, world, addresses)),
     ...(history.expect ?? []).map((text) => expectationOf(text, world)),
+    ...(history.probes ?? []).flatMap((text) => countOf(text, world)),
   ].toSorted((one, other) => one.at - other.at);
   for (const { at, run } of actions) {
     await world.pass(at - world.clock.now());
@@ -131,13 +152,20 @@ export async function play(history: History, seed: number, family: Family): Prom
   world.onStep = () => undefined;
   await world.pass(PATIENCE_MS);
   checkConnections(history, world, end);
-  const begun = world.words.filter((word) => word.startsWith("silent"));
+  const named = (text: string) =>
+    text.replace(/\w+ \S+@\S+/, (it) => namedOf(it, addresses, family));
+  const isBegin = (word: string) => word.startsWith("silent ");
   if (history.verdicts !== undefined) {
-    const named = history.verdicts.map((one) => namedOf(one, addresses, family));
-    assert.deepEqual(
-      begun,
-      named.map((one) => `silent ${one}`),
-    );
+    const begun = history.verdicts.map((one) => `silent ${named(one)}`);
+    assert.deepEqual(world.words.filter(isBegin), begun);
+  }
+  if (history.says !== undefined) {
+    const says = history.says.map(named);
+    const kinds = new Set(says.map(kindOf));
+    const others = world.words
+      .filter((word) => !isBegin(word) && (kinds.size === 0 || kinds.has(kindOf(word))))
+      .filter((word, i, all) => word !== all[i - 1]);
+    assert.deepEqual(others, says);
   }
   if (history.blind !== undefined) assert.deepEqual([...world.blind].sort(), history.blind);
   await world.stop();
@@ -185,15 +213,13 @@ function placeOf(place: string): { readonly name: string; readonly index: number
 }
 
 function isPlace(
-  place: string,
+  { where, port: only, name, index }: Place,
   { address, port }: TcpEndpoint,
   cluster: string,
   addresses: ReadonlyMap<string, readonly string[]>,
 ): boolean {
-  const [where = "", only] = place.split(":");
-  if (only !== undefined && Number(only) !== port) return false;
-  if (!where.includes("@")) return where === "*" || where === cluster;
-  const { name, index } = placeOf(where);
+  if (only !== undefined && only !== port) return false;
+  if (name === undefined) return where === "*" || where === cluster;
   const all = addresses.get(name) ?? [];
   return index === 0 ? all.includes(address) : all[index - 1] === address;
 }
@@ -205,11 +231,14 @@ function namedOf(
   family: Family,
 ): string {
   const [scope, place = ""] = verdict.split(" ");
-  if (scope === "cluster") return verdict;
   const { name, index } = placeOf(place);
   if (scope === "group") return `group ${name.replace("@", " ")} ${family} 8080`;
   const address = addresses.get(name)?.[index - 1] ?? "";
   return `endpoint ${endpointName({ address, port: 8080 })}`;
+}
+
+function kindOf(report: string): string {
+  return report.split(" ")[0] ?? "";
 }
 
 function concerns({ who }: Drop, client: string | undefined): boolean {
@@ -232,8 +261,11 @@ function spanOf(text = "0-"): { readonly from: number; readonly until: number } 
 
 function dropOf(text: string): Drop {
   const [span, path = "", loss = "1"] = text.split(" ");
-  const [who = "", where = ""] = path.split(">");
-  return { ...spanOf(span), who, where, loss: Number(loss) };
+  const [who = "", to = ""] = path.split(">");
+  const [where = "", only] = to.split(":");
+  const { name, index } = where.includes("@") ? placeOf(where) : { name: undefined, index: 0 };
+  const port = only === undefined ? undefined : Number(only);
+  return { ...spanOf(span), who, where, port, name, index, loss: Number(loss) };
 }
 
 function callOf(text: string) {
@@ -254,6 +286,10 @@ function actionOf(text: string, world: HealthWorld, addresses: Map<string, strin
     if (what === "restart") await world.restart();
     else if (what === "roll") roll(world, addresses, placeOf(place).name, Number(count));
     else if (what === "break-probes") world.isProbeBroken = true;
+    else if (what === "refuse") world.refusing = new Set([place]);
+    else if (what === "lose-evidence") world.evidence.fault = new Error("no netlink");
+    else if (what === "return-evidence") world.evidence.fault = undefined;
+    else if (what === "health") world.node = { ...world.node, health: "off" };
     else world.evidence.flush();
   };
   return { at: Number(at) * 1_000, run };
@@ -270,6 +306,24 @@ function roll(
   const fresh = Array.from({ length: count }, (_, i) => addressOf(world.family, cluster, 99, i));
   addresses.set(name, fresh);
   world.list(own, cluster, fresh, namespace);
+}
+
+/** Counts the probes from one moment to another. */
+function countOf(text: string, world: HealthWorld): Action[] {
+  const [span, least, most] = text.split(" ");
+  const { from, until } = spanOf(span);
+  let before = 0;
+  const begin = () => {
+    before = world.probes;
+  };
+  const end = () => {
+    const count = world.probes - before;
+    assert.ok(count >= Number(least) && count <= Number(most), `${text}: ${count} probes`);
+  };
+  return [
+    { at: from, run: begin },
+    { at: until, run: end },
+  ];
 }
 
 function expectationOf(text: string, world: HealthWorld): Action {

@@ -1,6 +1,5 @@
-import type { History } from "./history.ts";
+import { type History, OFTEN } from "./history.ts";
 
-const OFTEN = "a web 0.05";
 const ANY_TIER = { selectors: [] } as const;
 
 /** Some or most replicas die, and clients call often or seldom; others stay well. */
@@ -65,7 +64,6 @@ export const REPLICAS: readonly History[] = [
     name: "a firewall refuses nodes and admits pods; the cluster dies",
     serves: { web: { c2: 2, c3: 2 } },
     refuses: ["c2"],
-    calls: [OFTEN],
     drops: ["10- *>c2"],
     expect: ["9 web c2", "14 web c3", "60 web c3"],
     blind: ["c2"],
@@ -74,7 +72,6 @@ export const REPLICAS: readonly History[] = [
     name: "probes fail on this node, as without free ports; the cluster dies",
     serves: { web: { c2: 2, c3: 2 } },
     events: ["8 break-probes"],
-    calls: [OFTEN],
     drops: ["10- *>c2"],
     expect: ["9 web c2", "16 web c3", "60 web c3"],
   },
@@ -98,7 +95,6 @@ export const BLOCKED: readonly History[] = [
   {
     name: "some endpoints of a silent cluster work again: it is used soon",
     serves: { web: { c2: 6, c3: 3 } },
-    calls: ["a web 0.05"],
     drops: ["10-30 *>web@c2", "30- *>web@c2/1", "30- *>web@c2/2", "30- *>web@c2/3"],
     expect: ["20 web c3", "45 web c2:3"],
     seeds: [1, 2, 3],

@@ -120,9 +120,8 @@ test("IPv6 has as many chains and rules as IPv4", () => {
 test("the number of rules evaluated for a first packet grows slowly with the number of imports", () => {
   const worst = (imports: number) => {
     const fake = kernel({ imports, endpoints: 1, vip: scattered });
-    const tables = { nat: fake.table("nat"), filter: fake.table("filter") };
     const asked = [...Array(imports).keys()].flatMap((i) => {
-      const outcomes = trace(tables, {
+      const outcomes = trace(fake.tables, {
         from: "pod",
         source: "10.1.0.13",
         destination: scattered(i),
@@ -139,9 +138,8 @@ test("the number of rules evaluated for a first packet grows slowly with the num
 test("a hairpin is found by two rules for each bit of an address, however many endpoints there are", () => {
   const evaluated = (endpoints: number) => {
     const fake = kernel({ imports: 1, endpoints });
-    const tables = { nat: fake.table("nat"), filter: fake.table("filter") };
     const packet = { from: "pod", source: "10.2.0.1", protocol: "tcp", port: 80 } as const;
-    const outcomes = trace(tables, { ...packet, destination: inRow("IPv4")(0) });
+    const outcomes = trace(fake.tables, { ...packet, destination: inRow("IPv4")(0) });
     const [own, ...others] = outcomes.filter(({ fate }) => "masquerade" in fate && fate.masquerade);
     assert.deepEqual(
       [own?.fate, others],
@@ -154,7 +152,6 @@ test("a hairpin is found by two rules for each bit of an address, however many e
 
 test("one rule in each of our hooks is evaluated for traffic to other addresses", () => {
   const fake = kernel({ imports: 100, endpoints: 3 });
-  const tables = { nat: fake.table("nat"), filter: fake.table("filter") };
   for (const from of ["pod", "host"] as const) {
     const packet = {
       from,
@@ -164,7 +161,7 @@ test("one rule in each of our hooks is evaluated for traffic to other addresses"
       port: 80,
     } as const;
     assert.deepEqual(
-      trace(tables, packet).map(({ asked }) => asked),
+      trace(fake.tables, packet).map(({ asked }) => asked),
       [3],
     );
   }

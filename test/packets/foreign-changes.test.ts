@@ -8,7 +8,7 @@ import type { FakeIptables } from "../doubles/iptables/iptables.ts";
 import { importObject, sliceObject } from "../generators/objects.ts";
 import { homeFact } from "./address-plan.ts";
 import type { Packet } from "./packet.ts";
-import { modelOf, planOf } from "./rendered.ts";
+import { modelOf, planOf, setAll } from "./rendered.ts";
 import { type Outcome, trace } from "./trace.ts";
 
 const ENDPOINT = "10.1.0.11";
@@ -133,7 +133,7 @@ const change: fc.Arbitrary<Change> = fc.oneof(
 
 /** Packets with a wrong result, except those that foreign rules reject. */
 function amiss(kernel: FakeIptables): string[] {
-  const tables = { nat: kernel.table("nat"), filter: kernel.table("filter") };
+  const tables = kernel.tables;
   const faults: string[] = [];
   const look = (one: Packet, isFine: (outcome: Outcome) => boolean) => {
     for (const outcome of trace(tables, one)) {
@@ -161,12 +161,7 @@ async function settled() {
   const backend = new FakeIptablesBackend(OPTIONS);
   const repair = async () => {
     const ruleset = backend.ruleset();
-    for (const [key, services] of planOf(modelOf(OBJECTS, node), node)) {
-      ruleset.set(
-        key,
-        services.filter(({ family }) => family === "IPv4"),
-      );
-    }
+    setAll(ruleset, planOf(modelOf(OBJECTS, node), node), "IPv4");
     const changes = finished(ruleset.take());
     const state = await backend.read();
     const tx = finished(backend.diff(state, changes));

@@ -1,11 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { finished } from "../../agent/backends/backend.ts";
-import { diff } from "../../agent/backends/iptables/diff.ts";
 import { FAMILIES, type Family } from "../../api/address.ts";
 import type { TestedBackend } from "../backends/tested-backend.ts";
 import { MODELLED } from "../backends.ts";
-import { stateOf } from "../doubles/iptables/backend.ts";
 import { FakeIptables } from "../doubles/iptables/iptables.ts";
 import { importObject } from "../generators/objects.ts";
 import { addressAt, homeFact, VIPS } from "./address-plan.ts";
@@ -112,39 +109,6 @@ function assertInvalid(
   assert.deepEqual(fates, [{ fate }], `${where}: invalid`);
 }
 
-describe("iptables: for every case", () => {
-  test("iptables-save prints the rendered rules, so a restart writes nothing", () => {
-    for (const { name, objects, masquerade, node } of PACKET_CASES) {
-      const home = node(homeFact());
-      const services = planOf(modelOf(objects, home), home);
-      for (const [family, fake] of rendered(objects, home, masquerade)) {
-        const changes = wanted(services, family, home, masquerade);
-        assert.equal(finished(diff(stateOf(fake), changes)).toString(), "", name);
-      }
-    }
-  });
-
-  test("a change from one case to the next ends in the state of a fresh start", () => {
-    for (const family of ["IPv4", "IPv6"] as const) {
-      const [, ...others] = PACKET_CASES;
-      for (const [i, later] of others.entries()) {
-        const earlier = PACKET_CASES[i];
-        assert.ok(earlier);
-        const fake = kernelOf(earlier, family);
-        const home = later.node(homeFact());
-        const services = planOf(modelOf(later.objects, home), home);
-        applyTo(fake, wanted(services, family, home, later.masquerade));
-        const fresh = kernelOf(later, family);
-        assert.equal(
-          ownOf(fake.save()),
-          ownOf(fresh.save()),
-          `${earlier.name}, then ${later.name}`,
-        );
-      }
-    }
-  });
-});
-
 const FOREIGN = {
   nat: `*nat
 :KUBE-SERVICES - [0:0]
@@ -224,6 +188,28 @@ test("a client keeps its pod on one port although it gets another pod on a port 
   }
 });
 
+for (const others of [0, 18]) {
+  test(`an explicit VIP that is a pod's address, with ${others} others, does not affect that pod's established connections`, () => {
+    const claimed = addressAt("c2/n1/a", "IPv4");
+    const more = Array.from({ length: others }, (_, i) => `198.51.100.${i + 1}`);
+    const objects = [importObject("demo/greedy", [claimed, ...more], [{ name: "http", port: 80 }])];
+    const tables = tablesOf(rendered(objects, homeFact(), "none").get("IPv4"));
+    const reply = {
+      from: "pod",
+      source: addressAt("c1/n1/a", "IPv4"),
+      destination: claimed,
+      protocol: "tcp",
+      port: 40_000,
+    } as const;
+    const fates = (state: "NEW" | "ESTABLISHED", port = 40_000) =>
+      trace(tables, { ...reply, port, state }).map(({ fate }) => fate.fate);
+    assert.deepEqual(fates("ESTABLISHED"), ["untouched"]);
+    assert.deepEqual(fates("ESTABLISHED", 80), ["untouched"]);
+    assert.deepEqual(fates("NEW"), ["untouched"]);
+    assert.deepEqual(fates("NEW", 80), ["rejected"]);
+  });
+}
+
 test("997 endpoints get equal shares", () => {
   const serve = importObject("demo/serve", [VIPS.first], [{ name: "http", port: 80 }]);
   const addresses = [...Array(997).keys()].map((i) => ({
@@ -238,20 +224,9 @@ test("997 endpoints get equal shares", () => {
   for (const chance of chances.values()) assert.ok(isOneIn(chance, 997));
 });
 
-function kernelOf({ objects, masquerade, node }: PacketCase, family: Family) {
-  const fake = rendered(objects, node(homeFact()), masquerade).get(family);
+function tablesOf(fake: FakeIptables | undefined): Tables {
   assert.ok(fake);
-  return fake;
-}
-
-function tablesOf(fake: ReturnType<typeof kernelOf> | undefined): Tables {
-  assert.ok(fake);
-  return { nat: fake.table("nat"), filter: fake.table("filter") };
-}
-
-/** A listing without the order of jumps, which depends on history. */
-function ownOf(listing: string): string {
-  return listing.split("\n").sort().join("\n");
+  return fake.tables;
 }
 
 function familyOf({ address }: Target): Family {

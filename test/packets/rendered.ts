@@ -96,8 +96,7 @@ export function programIptables({ services, family, node, masquerade }: Programm
   const write = (desired: Services) => applyTo(fake, wanted(desired, family, node, masquerade));
   write(services);
   return {
-    trace: (packet, memory?: RecentMemory) =>
-      trace({ nat: fake.table("nat"), filter: fake.table("filter") }, packet, memory),
+    trace: (packet, memory?: RecentMemory) => trace(fake.tables, packet, memory),
     withdraw: () => write(new Map()),
   };
 }

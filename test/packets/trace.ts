@@ -51,7 +51,7 @@ export function tablesOf(text: string, family: Family): Tables {
   const fake = new FakeIptables(family);
   const { exitCode, stderr } = fake.restore(text);
   if (exitCode !== 0) throw new Error(stderr);
-  return { nat: fake.table("nat"), filter: fake.table("filter") };
+  return fake.tables;
 }
 
 /**

@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
-import { field, textField } from "../../api/parse/fields.ts";
 import type { Cancel, Clock } from "../../common/clock.ts";
 import { ApiFault } from "../../common/kubernetes/api-fault.ts";
 import type { ApiRequest, ApiResponse, ApiServer } from "../../common/kubernetes/api-server.ts";
 import { Recovery } from "../../common/kubernetes/recovery.ts";
 import { LEASE_MS, LeaderElector, RENEW_MS } from "../../common/lease/leader-elector.ts";
 import { FakeClock } from "../doubles/fake-clock.ts";
+import type { Fields } from "../doubles/memory/fields.ts";
+import { CALM, MemoryApiServer } from "../doubles/memory/memory-api-server.ts";
 
 /** How bad the ways to the API server are. */
 export interface Weather {
@@ -23,7 +24,7 @@ export const FINE: Weather = { delay: 5, lost: 0, error: 0 };
 export class LeaseWorld implements AsyncDisposable {
   /** True time. */
   readonly clock = new FakeClock();
-  readonly server = new LeaseServer();
+  readonly server = new LeaseServer(this.clock);
   readonly replicas: Replica[] = [];
   weather = FINE;
   /** Two leaders at a time, if there ever were. */
@@ -177,80 +178,62 @@ export class Replica {
 
   #link(): ApiServer {
     const { random, clock, server } = this.#world;
-    const request = ({ write, signal }: ApiRequest): Promise<ApiResponse> => {
+    const request = (asked: ApiRequest): Promise<ApiResponse> => {
       const answer = Promise.withResolvers<ApiResponse>();
-      const fail = (): void => answer.reject(signal.reason);
-      signal.addEventListener("abort", fail, { once: true });
+      const fail = (): void => answer.reject(asked.signal.reason);
+      asked.signal.addEventListener("abort", fail, { once: true });
       const { delay, lost, error } = this.#world.weather;
-      const arrive = (): void => {
+      const arrive = async (): Promise<void> => {
         if (this.cut || random() < lost) return;
         const failed = random() < error;
-        // Who fails may have done it, or not.
-        const done =
-          failed && random() < 0.5 ? undefined : server.answer(write?.method, write?.body);
+        // Who fails may have done it, or not. What has arrived is done, whoever waits for the answer.
+        const { signal } = new AbortController();
+        let response = await server.answer({ ...asked, signal }, failed && random() < 0.5);
+        if (failed) response = await server.answer({ ...asked, signal }, true);
         if (this.cut || random() < lost) return;
-        this.#once(random() * delay, () =>
-          answer.resolve(failed ? response(500) : (done ?? response(500))),
-        );
+        this.#once(random() * delay, () => answer.resolve(response));
       };
       if (random() < error / 2)
         this.#once(0, () => answer.reject(new ApiFault("unreachable", "No")));
-      else clock.after(random() * delay, arrive);
+      else clock.after(random() * delay, () => void arrive());
       return answer.promise;
     };
     return { address: "memory:", recovery: new Recovery(), request, close: async () => {} };
   }
 }
 
-/** What an API server does with one Lease. */
-class LeaseServer {
-  /** Methods of all requests that it answered; undefined for those that read. */
-  readonly asked: (string | undefined)[] = [];
-  lease: { readonly metadata: object; readonly spec: unknown } | undefined;
-  version = 1;
+const KEY = "here/leader";
 
-  answer(method: string | undefined, body: unknown): ApiResponse {
-    this.asked.push(method);
-    if (method === undefined)
-      return this.lease === undefined ? absent() : response(200, this.lease);
-    if (method === "POST") return this.lease === undefined ? this.#store(201, body) : response(409);
-    if (this.lease === undefined) return absent();
-    const known = textField(this.lease.metadata, "resourceVersion");
-    const given = textField(field(body, "metadata"), "resourceVersion");
-    return given === known ? this.#store(200, body) : response(409);
+/** An API server with one Lease, and what others do to it. */
+class LeaseServer extends MemoryApiServer {
+  /** Methods of all requests that it answered; undefined for those that read. */
+  readonly methods: (string | undefined)[] = [];
+
+  constructor(clock: Clock) {
+    super("lease", clock, () => 0.5);
+    this.weather = CALM;
+    this.objects.replace("namespaces", "here", { metadata: { name: "here" } }, "somebody");
+  }
+
+  get lease(): Fields | undefined {
+    return this.objects.get("leases", KEY);
+  }
+
+  /** Answers a request, or fails. */
+  answer(asked: ApiRequest, fails: boolean): Promise<ApiResponse> {
+    if (fails) this.faults.push({ kind: "status", status: 500 });
+    else this.methods.push(asked.write?.method);
+    return this.request(asked);
   }
 
   /** Somebody else writes it: a person, or a replica that is not here. */
   write(spec: object): void {
-    this.#store(200, { spec });
+    const metadata = { namespace: "here", name: "leader" };
+    this.objects.replace("leases", KEY, { metadata, spec }, "somebody");
   }
 
   /** Somebody else deletes it. */
   delete(): void {
-    this.lease = undefined;
+    this.objects.delete("leases", KEY);
   }
-
-  #store(status: number, body: unknown): ApiResponse {
-    const metadata = { namespace: "here", name: "leader", uid: "one" };
-    const spec = field(body, "spec");
-    // As kube-apiserver: what changes nothing is no write.
-    if (JSON.stringify(spec) !== JSON.stringify(this.lease?.spec)) this.version++;
-    this.lease = { metadata: { ...metadata, resourceVersion: String(this.version) }, spec };
-    return response(status, this.lease);
-  }
-}
-
-function absent(): ApiResponse {
-  return response(404, { kind: "Status", reason: "NotFound", details: { name: "leader" } });
-}
-
-function response(status: number, body: unknown = {}): ApiResponse {
-  const bytes = Buffer.from(JSON.stringify(body));
-  return {
-    status,
-    header: () => undefined,
-    body: (async function* () {
-      yield bytes;
-    })(),
-  };
 }

@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 import fc from "fast-check";
-import { finished } from "../../../agent/backends/backend.ts";
 import { UNLIMITED } from "../../../agent/backends/limits.ts";
 import { Model } from "../../../agent/model/model.ts";
 import { planImport } from "../../../agent/plan/plan.ts";
@@ -193,25 +192,4 @@ test("no change is lost while the kernel rejects everything for a long time", as
   await one.change((history ?? []).flat());
   await one.stop();
   assert.equal(listing(one.backend.kernel), await fresh((history ?? []).flat()));
-});
-
-test("a kernel with the desired state is not written to", async () => {
-  const property = fc.asyncProperty(anyHistory, async (history) => {
-    const one = new Node();
-    for (const event of history.flat()) applyEvent(one.model, event);
-    await one.start();
-    await one.stop();
-    const { commits } = one.backend.kernel;
-    const again = new FakeIptablesBackend(OPTIONS, one.backend.kernel);
-    const ruleset = again.ruleset();
-    for (const key of one.model.keys()) {
-      const view = one.model.view(key);
-      assert.ok(view);
-      const services = planImport(view, node).services.filter((s) => s.family === "IPv4");
-      ruleset.set(key, services);
-    }
-    assert.ok(finished(again.diff(await again.read(), finished(ruleset.take()))).empty);
-    assert.equal(one.backend.kernel.commits, commits);
-  });
-  await fc.assert(property, { numRuns: 60 });
 });

@@ -48,8 +48,6 @@ const GOOD_NAT = [
   "-p sctp -m sctp --dport 36412 -j RETURN",
   '-p tcp -m comment --comment "before the port" -m tcp --dport 80 -j RETURN',
   "-p tcp -j DNAT --to-destination 10.0.0.1:8080",
-  "-p udp -j DNAT --to-destination 10.0.0.1:0",
-  "-p sctp -j DNAT --to-destination 10.0.0.1:65535",
   "-j DNAT --to-destination 10.0.0.1",
   "-j MASQUERADE",
   "-j MASQUERADE --random-fully",
@@ -59,12 +57,8 @@ const GOOD_NAT = [
   '-m comment --comment "quote \\" apostrophe \' backslash \\\\" -j RETURN',
   "-m comment --comment it's -j RETURN",
   "-m comment --comment back\\slash -j RETURN",
-  "-m comment --comment -j -j RETURN",
   '-m comment --comment "# -j #" -j RETURN',
   `-m comment --comment ${"x".repeat(255)} -j RETURN`,
-  "-m comment --comment a -m comment --comment b -j RETURN",
-  "-j RETURN -m comment --comment behind",
-  "-m comment --comment a -d 1.2.3.4 -j RETURN",
   "-m statistic --mode random --probability 0 -j RETURN",
   "-m statistic --mode random --probability 1 -j RETURN",
   "-m statistic --mode random --probability 0.3 -j RETURN",
@@ -73,73 +67,18 @@ const GOOD_NAT = [
   "-m statistic --mode random --probability 0.00000000001 -j RETURN",
   "-m statistic --mode random --probability 0.000244140625 -j RETURN",
   "-m statistic --mode random --probability 0.000732421875 -j RETURN",
-  "-m statistic --probability 0.5 --mode random -j RETURN",
   "-m recent --set --name CSP-demo.serve-10.0.0.1 --mask 255.255.255.255 --rsource -j RETURN",
-  "-m recent --set -j RETURN",
   "-m recent --update --seconds 10800 --reap --name a --mask 255.255.255.255 --rsource -j RETURN",
-  "-m recent --update --reap --seconds 1 --rsource --name a -j RETURN",
-  "-m recent --rcheck --seconds 2147483647 --name a --rsource -j RETURN",
-  "-m recent --update --name a:b --rsource -j RETURN",
   `-m recent --set --name ${"x".repeat(199)} --rsource -j RETURN`,
   "-m conntrack --ctstate NEW -j RETURN",
   "-m conntrack --ctstate new,INVALID -j RETURN",
   "-m conntrack --ctstate ESTABLISHED,RELATED -j RETURN",
   "-m conntrack ! --ctstate DNAT -j RETURN",
   "-m conntrack ! --ctstate dnat,NEW --ctorigdst 241.0.0.1 -j RETURN",
-  "-m conntrack --ctorigdst 241.0.0.0/8 --ctstate DNAT -j RETURN",
   "-m conntrack --ctorigdst 241.0.0.1 -j RETURN",
   "-m conntrack --ctorigdst 241.0.0.1/32 -j RETURN",
   "-m conntrack --ctorigdst 241.0.0.1/8 -j RETURN",
   "-m conntrack --ctorigdst 0.0.0.0/0 -j RETURN",
-];
-
-const BAD_NAT = [
-  "-d 1.2.3.4/33 -j RETURN",
-  "-d fd00::1 -j RETURN",
-  "-d 1.2.3.4 -d 1.2.3.5 -j RETURN",
-  "-j",
-  "-j CSP-MISSING",
-  "-g CSP-MISSING",
-  "-g RETURN",
-  "-j OUTPUT",
-  "-j RETURN -j RETURN",
-  "-j CSP-B -g CSP-B",
-  "-j RETURN more",
-  "-j DROP",
-  "-j REJECT",
-  "-j DNAT",
-  "-j DNAT --to-destination 10.0.0.1:8080",
-  "-p tcp -j DNAT --to-destination 10.0.0.1:65536",
-  "-p tcp -j DNAT --to-destination 10.0.0.1:080",
-  "-p tcp -j DNAT --to-destination 10.0.0.1:",
-  "-p tcp -j DNAT --to-destination [fd00::1]:80",
-  "-p tcp -m tcp --dport 65536 -j RETURN",
-  "-p tcp -m tcp --dport -1 -j RETURN",
-  "-p tcp -m tcp --dport 080 -j RETURN",
-  "-p tcp -m tcp --dport 80 --dport 81 -j RETURN",
-  "-p udp -m tcp --dport 80 -j RETURN",
-  "-m tcp --dport 80 -j RETURN",
-  "-m comment -j RETURN",
-  `-m comment --comment ${"x".repeat(1024)} -j RETURN`,
-  '-m comment --comment "a" "b" -j RETURN',
-  "-m statistic --mode random -j RETURN",
-  "-m statistic --probability 0.5 -j RETURN",
-  "-m statistic --mode random --probability 1.1 -j RETURN",
-  "-m statistic --mode random --probability -0.1 -j RETURN",
-  "-m statistic --mode random --probability half -j RETURN",
-  "-m recent --name a --rsource -j RETURN",
-  "-m recent --set --update --name a --rsource -j RETURN",
-  "-m recent --set --seconds 10 --name a --rsource -j RETURN",
-  "-m recent --update --reap --name a --rsource -j RETURN",
-  "-m recent --update --seconds 0 --name a --rsource -j RETURN",
-  "-m recent --update --seconds 4294967296 --name a --rsource -j RETURN",
-  "-m recent --set --name a/b --rsource -j RETURN",
-  "-m recent --set --name .. --rsource -j RETURN",
-  '-m recent --set --name "" --rsource -j RETURN',
-  "-m conntrack -j RETURN",
-  "-m conntrack --ctstate FOO -j RETURN",
-  "-m conntrack ! --ctstate FOO -j RETURN",
-  "-m conntrack ! --ctstate DNAT --ctstate NEW -j RETURN",
 ];
 
 const GOOD_NAT6 = [
@@ -158,8 +97,6 @@ const GOOD_NAT6 = [
   "-s fd01::1 -d fd01::1 -j MASQUERADE --random-fully",
 ];
 
-const BAD_NAT6 = ["-d 1.2.3.4 -j RETURN", "-p tcp -j DNAT --to-destination 10.0.0.1"];
-
 const GOOD_FILTER = [
   "-p tcp -m conntrack --ctstate NEW -j REJECT --reject-with tcp-reset",
   "-m conntrack --ctstate NEW -j REJECT --reject-with icmp-port-unreachable",
@@ -168,24 +105,11 @@ const GOOD_FILTER = [
   "-j DROP",
 ];
 
-const BAD_FILTER = [
-  "-j REJECT --reject-with tcp-reset",
-  "-j REJECT --reject-with icmp6-port-unreachable",
-  "-j REJECT --reject-with nonsense",
-  "-p tcp -j DNAT --to-destination 10.0.0.1:80",
-  "-j MASQUERADE",
-];
-
-function rules(
-  table: "nat" | "filter",
-  family: Family,
-  bodies: readonly string[],
-  step: (text: string) => Step,
-): FakeCase[] {
+function rules(table: "nat" | "filter", family: Family, bodies: readonly string[]): FakeCase[] {
   return bodies.map((body) => ({
     name: `${family} ${table}: ${body.slice(0, 100) || "a rule that only counts"}`,
     family,
-    steps: [step(fresh(table, `-A CSP-A ${body}`))],
+    steps: [yes(fresh(table, `-A CSP-A ${body}`))],
   }));
 }
 
@@ -198,26 +122,19 @@ const VERBS: Readonly<Record<string, readonly Step[]>> = {
   "declaring a base chain sets its policy and keeps its rules": [
     yes(nat("-A OUTPUT -d 1.2.3.4 -j RETURN")),
     yes(nat(":OUTPUT DROP [0:0]")),
-    yes(nat(":OUTPUT - [0:0]")),
-    no(nat(":OUTPUT RETURN [0:0]")),
     yes(nat(":OUTPUT ACCEPT [0:0]")),
   ],
-  "chain names": [
-    yes(nat(`:${"x".repeat(28)} - [0:0]`, ":foo -", ":CSP-241.0.0.0/20 - [0:0]")),
-    no(nat(`:${"x".repeat(29)} - [0:0]`)),
-    no(nat(":RETURN - [0:0]")),
-    no(nat(":ACCEPT - [0:0]")),
-    no(nat(":foo")),
-    yes(nat("-N CSP-A")),
-    no(nat("-N CSP-A")),
-  ],
+  "chain names": [yes(nat(`:${"x".repeat(28)} - [0:0]`, ":foo -", ":CSP-241.0.0.0/20 - [0:0]"))],
   "chains are printed by their bytes": [
     yes(
       nat(":b - [0:0]", ":B - [0:0]", ":a.0 - [0:0]", ":a/0 - [0:0]", ":a-0 - [0:0]", ":a - [0:0]"),
     ),
   ],
   "a rule for a chain that is not there": [no(nat("-A CSP-A -j RETURN"))],
-  "a jump to a chain that is declared later": [
+  "a jump to a chain that is missing, or declared later": [
+    no(fresh("nat", "-A CSP-A -j CSP-MISSING")),
+    no(fresh("nat", "-A CSP-A -g CSP-MISSING")),
+    no(fresh("nat", "-A CSP-A -j OUTPUT")),
     no(nat(":CSP-A - [0:0]", "-A CSP-A -j CSP-B", ":CSP-B - [0:0]")),
   ],
   "deleting a chain": [
@@ -252,11 +169,7 @@ const VERBS: Readonly<Record<string, readonly Step[]>> = {
     no(nat("-D CSP-A -d 1.2.3.9 -j RETURN")),
     no(nat("-D CSP-A -d 1.2.3.5")),
     yes(nat("-D CSP-A -m statistic --mode random --probability 0.33333333349 -j RETURN")),
-    no(nat("-D CSP-A 3")),
-    no(nat("-D CSP-A 0")),
-    yes(nat("-D CSP-A 2")),
     no(nat("-D CSP-MISSING -j RETURN")),
-    no(nat("-D CSP-MISSING 1")),
     no(nat("-F CSP-MISSING")),
   ],
   "inserting rules": [
@@ -266,12 +179,8 @@ const VERBS: Readonly<Record<string, readonly Step[]>> = {
         "-I CSP-A -d 1.2.3.1 -j RETURN",
         "-I CSP-A -d 1.2.3.2 -j RETURN",
         "-I CSP-A 1 -d 1.2.3.3 -j RETURN",
-        "-I CSP-A 2 -d 1.2.3.4 -j RETURN",
-        "-I CSP-A 5 -d 1.2.3.5 -j RETURN",
       ),
     ),
-    no(nat("-I CSP-A 7 -j RETURN")),
-    no(nat("-I CSP-A 0 -j RETURN")),
     no(nat("-I CSP-MISSING -j RETURN")),
     yes(nat("-I OUTPUT 1 -j CSP-A")),
   ],
@@ -311,72 +220,14 @@ const VERBS: Readonly<Record<string, readonly Step[]>> = {
   lines: [
     yes(`# comment\n\n*nat\n\n# more\n:CSP-A - [0:0]\n  -A  CSP-A   -j  RETURN  \nCOMMIT\n# end\n`),
     yes(`*filter \n${filter().slice("*filter\n".length)}`),
-    no(":CSP-A - [0:0]\n"),
-    no("COMMIT\n"),
-    no("*nat\n*filter\nCOMMIT\n"),
-    no("*nat\nnonsense\nCOMMIT\n"),
-    no("*nat\nCOMMIT  \n"),
   ],
 };
 
 /** Everything that the fake does as the real tools of both flavours do. */
 export const FAKE_CASES: readonly FakeCase[] = [
-  ...rules("nat", "IPv4", GOOD_NAT, yes),
-  ...rules("nat", "IPv4", BAD_NAT, no),
-  ...rules("nat", "IPv6", GOOD_NAT6, yes),
-  ...rules("nat", "IPv6", BAD_NAT6, no),
-  ...rules("filter", "IPv4", GOOD_FILTER, yes),
-  ...rules("filter", "IPv4", BAD_FILTER, no),
-  ...rules("filter", "IPv6", ["-j REJECT", "-p tcp -j REJECT --reject-with tcp-reset"], yes),
-  ...rules("filter", "IPv6", ["-j REJECT --reject-with icmp-port-unreachable"], no),
+  ...rules("nat", "IPv4", GOOD_NAT),
+  ...rules("nat", "IPv6", GOOD_NAT6),
+  ...rules("filter", "IPv4", GOOD_FILTER),
+  ...rules("filter", "IPv6", ["-j REJECT", "-p tcp -j REJECT --reject-with tcp-reset"]),
   ...Object.entries(VERBS).map(([name, steps]) => ({ name, family: "IPv4" as const, steps })),
-];
-
-/**
- * Lines that one flavour or both accept, and that the fake refuses to judge or judges as the stricter one:
- * the tools cut, misread or disagree about them, or the product has no use for them.
- */
-export const UNKNOWN_LINES: readonly string[] = [
-  `-A CSP-A -m comment --comment ${"x".repeat(256)} -j RETURN`,
-  `-A CSP-A -m recent --set --name ${"x".repeat(200)} --rsource -j RETURN`,
-  '-A CSP-A -m recent --set --name "a b" --rsource -j RETURN',
-  "-A CSP-A -m recent --set --name a --mask 255.255.255.0 --rsource -j RETURN",
-  "-A CSP-A -m recent --update --seconds 4294967295 --name a --rsource -j RETURN",
-  "-A CSP-A -m recent --set --name a --rdest -j RETURN",
-  "-A CSP-A -d 010.0.0.1 -j RETURN",
-  "-A CSP-A -d 1.2.3 -j RETURN",
-  "-A CSP-A -d 1.2.3.4,1.2.3.5 -j RETURN",
-  "-A CSP-A -d 1.2.3.4/255.255.255.0 -j RETURN",
-  "-A CSP-A ! -d 0.0.0.0/0 -j RETURN",
-  "-A CSP-A -p icmp -j RETURN",
-  "-A CSP-A -p 6 -j RETURN",
-  "-A CSP-A ! -p tcp -j RETURN",
-  "-A CSP-A -p tcp -m tcp -j RETURN",
-  "-A CSP-A -p tcp --dport 80 -j RETURN",
-  "-A CSP-A -p tcp -m tcp --dport http -j RETURN",
-  "-A CSP-A -p tcp -m tcp --dport 80:90 -j RETURN",
-  "-A CSP-A -p tcp -m tcp ! --dport 80 -j RETURN",
-  "-A CSP-A -p tcp -j DNAT --to-destination 10.0.0.1-10.0.0.3:80",
-  "-A CSP-A -p tcp -j DNAT --to-destination 10.0.0.1:80-90",
-  "-A CSP-A -p tcp -j DNAT --to-destination 10.0.0.1:80 --persistent",
-  "-A CSP-A -m statistic --mode nth --every 2 --packet 0 -j RETURN",
-  "-A CSP-A -m conntrack ! --ctorigdst 241.0.0.0/8 -j RETURN",
-  "-A CSP-A -m addrtype --dst-type LOCAL -j RETURN",
-  "-A CSP-A -m __proto__ -j RETURN",
-  "-A CSP-A -i eth0 -j RETURN",
-  "-A CSP-A -j MARK --set-xmark 0x4000/0x4000",
-  "-A CSP-A -j LOG",
-  '-A CSP-A -m comment --comment "ünï" -j RETURN',
-  '-A CSP-A -m comment --comment "open -j RETURN',
-  '-A CSP-A -m comment --comment half"quoted" -j RETURN',
-  "-R CSP-A 1 -j RETURN",
-  "-P OUTPUT DROP",
-  "-E CSP-A CSP-C",
-  "-Z CSP-A",
-  "-X",
-  "-X INPUT",
-  "[1:2] -A CSP-A -j RETURN",
-  "-t nat -A CSP-A -j RETURN",
-  ":CSP-C - [0:0] more",
-  ":CSP!C - [0:0]",
 ];

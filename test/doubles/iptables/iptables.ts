@@ -1,9 +1,11 @@
 import type { Family } from "../../../api/address.ts";
-import { Refused } from "./faults.ts";
+import { checkCommit, checkRule } from "./commit-check.ts";
+import { Refused, UnknownGrammar } from "./faults.ts";
+import { parseRule } from "./parse-rule.ts";
 import { TABLES, type TableName } from "./place.ts";
-import { type Changes, RestoreSession, type SessionKernel } from "./restore-session.ts";
 import { saveText } from "./save-text.ts";
 import { Table } from "./table.ts";
+import { Words, wordsOf } from "./words.ts";
 
 /** How one run of iptables-restore ended. */
 export interface RestoreResult {
@@ -12,12 +14,14 @@ export interface RestoreResult {
   readonly stderr: string;
 }
 
+const EXIT_CODES = { syntax: 2, sanity: 1, kernel: 4 } as const;
+const ACCEPTED: RestoreResult = { exitCode: 0, stderr: "" };
+const KILLED: RestoreResult = { exitCode: 137, stderr: "" };
+
 /** What the fake should do wrong. */
 export interface Faults {
   /** How many of the next COMMITs fail for no reason of their own. */
   failNext: number;
-  /** The share of COMMITs that fail for no reason of their own, by `random`. */
-  failProbability: number;
   /** The next run is killed after reading so many of its lines, 0 to 1. */
   killAfterShare: number | undefined;
   /** Runs once, before the next `*table` is read: another program's turn. */
@@ -28,55 +32,43 @@ export interface Faults {
  * iptables of one IP family without a kernel: what `iptables-restore --noflush` and `iptables-save` 1.8.9 do
  * to the tables nat and filter. test/kernel holds it to the real tools.
  */
-export class FakeIptables implements SessionKernel {
+export class FakeIptables {
   readonly family: Family;
   readonly faults: Faults = {
     failNext: 0,
-    failProbability: 0,
     killAfterShare: undefined,
     beforeNextSection: undefined,
   };
-  /** Transactions (`*table…COMMIT`) that were accepted, and runs that ended in a refusal. */
-  commits = 0;
-  refusals = 0;
-  /** Lines that took effect: chains declared and rules added; rules, chains and contents deleted. */
-  writes = 0;
-  deletes = 0;
   /** As in the kernel, a table is not there before its first transaction. */
   readonly #tables = new Map<TableName, Table>();
-  readonly #random: () => number;
 
-  /** `random`: numbers from 0 to below 1, for `faults.failProbability`. */
-  constructor(family: Family, random: () => number = () => 1) {
+  constructor(family: Family) {
     this.family = family;
-    this.#random = random;
   }
 
-  /** `iptables-restore --noflush < text`. Throws `UnknownGrammar` at lines that the fake does not support. */
+  /**
+   * `iptables-restore --noflush < text`; the sections before a bad one stay. Throws `UnknownGrammar` at lines that the fake does
+   * not support.
+   */
   restore(text: string): RestoreResult {
-    const session = this.open();
     const share = this.faults.killAfterShare;
     this.faults.killAfterShare = undefined;
     const lines = text.split("\n");
     if (lines.at(-1) === "") lines.pop();
     const kill = share === undefined ? undefined : Math.floor(share * (lines.length + 1));
-    try {
-      for (const line of lines) {
-        if (session.lines === kill) return { exitCode: 137, stderr: "" };
-        session.line(line);
+    let section: Section | undefined;
+    for (const [i, line] of lines.entries()) {
+      if (i === kill) return KILLED;
+      try {
+        section = this.#read(line, section);
+      } catch (error) {
+        if (!(error instanceof Refused)) throw error;
+        const stderr = `Error occurred at line: ${i + 1}: ${error.message}\n`;
+        return { exitCode: EXIT_CODES[error.stage], stderr };
       }
-      if (session.lines === kill) return { exitCode: 137, stderr: "" };
-      session.end();
-      return { exitCode: 0, stderr: "" };
-    } catch (error) {
-      if (!(error instanceof Refused)) throw error;
-      return this.refusal(error, session.lines);
     }
-  }
-
-  /** A run that is fed line by line, as a long-lived one is. */
-  open(): RestoreSession {
-    return new RestoreSession(this);
+    if (lines.length === kill) return KILLED;
+    return section ? { exitCode: 1, stderr: "COMMIT expected\n" } : ACCEPTED;
   }
 
   /** `iptables-save`, or `iptables-save -t name`; nothing for a table that was never written. */
@@ -93,39 +85,80 @@ export class FakeIptables implements SessionKernel {
     return this.#tables.get(name)?.copy() ?? new Table(this.family, name);
   }
 
-  /** Counts a refusal; the words and the exit code with which the nft flavour of the tool ends at `line`. */
-  refusal(error: Refused, line: number): RestoreResult {
-    const tool = this.family === "IPv4" ? "iptables-restore" : "ip6tables-restore";
-    const versioned = `${tool} v1.8.9 (nf_tables): `;
-    this.refusals++;
-    switch (error.stage) {
-      case "syntax":
-        return {
-          exitCode: 2,
-          stderr: `${versioned}${error.message}\nError occurred at line: ${line}\n`,
-        };
-      case "sanity":
-        return { exitCode: 1, stderr: `${tool}: line ${line} failed: ${error.message}.\n` };
-      case "kernel":
-        return { exitCode: 4, stderr: `${versioned}\nline ${line}: ${error.message}\n` };
-    }
+  get tables(): { readonly nat: Table; readonly filter: Table } {
+    return { nat: this.table("nat"), filter: this.table("filter") };
   }
 
-  begin(name: TableName): Table {
+  /** Reads one line in a section, if one is open; gives the section that is open after it. */
+  #read(line: string, section: Section | undefined): Section | undefined {
+    const text = line.replace(/[ \t]+$/, "");
+    if (text === "" || text.startsWith("#")) return section;
+    if (section === undefined) return this.#open(text);
+    if (text !== "COMMIT") {
+      section.line(text);
+      return section;
+    }
+    if (section.fault) throw section.fault;
+    checkCommit(section.draft);
+    if (this.faults.failNext > 0) {
+      this.faults.failNext--;
+      throw new Refused("kernel", "Resource temporarily unavailable");
+    }
+    this.#tables.set(section.draft.table, section.draft);
+    return undefined;
+  }
+
+  #open(text: string): Section {
+    const name = TABLES.find((table) => `*${table}` === text);
+    if (!name) throw new UnknownGrammar(`table ${text}`);
     const interfere = this.faults.beforeNextSection;
     this.faults.beforeNextSection = undefined;
     interfere?.();
-    return this.table(name);
+    return new Section(this.table(name));
+  }
+}
+
+/** The lines between `*table` and `COMMIT`. */
+class Section {
+  readonly draft: Table;
+  /** The first line that the kernel will reject; the tool reads on, and reports it at COMMIT. */
+  fault: Refused | undefined;
+
+  constructor(draft: Table) {
+    this.draft = draft;
   }
 
-  commit(draft: Table, changes: Changes): void {
-    if (this.faults.failNext > 0 || this.#random() < this.faults.failProbability) {
-      this.faults.failNext = Math.max(0, this.faults.failNext - 1);
-      throw new Refused("kernel", "Resource temporarily unavailable");
+  line(text: string): void {
+    try {
+      if (text.startsWith(":")) this.#declare(text.slice(1));
+      else this.#command(new Words(wordsOf(text)), text);
+    } catch (error) {
+      if (!(error instanceof Refused) || error.stage !== "kernel") throw error;
+      this.fault ??= error;
     }
-    this.#tables.set(draft.table, draft);
-    this.commits++;
-    this.writes += changes.writes;
-    this.deletes += changes.deletes;
+  }
+
+  #declare(text: string): void {
+    const [, name = "", policy = ""] = /^(\S+) (\S+)(?: \[\d+:\d+\])?$/.exec(text) ?? [];
+    if (name === "") throw new UnknownGrammar(`:${text}`);
+    this.draft.declare(name, policy);
+  }
+
+  #command(words: Words, text: string): void {
+    const verb = words.take();
+    const chain = words.peek() === undefined ? undefined : words.take();
+    if (verb === "-F") this.draft.flush(chain);
+    else if (chain === undefined) throw new UnknownGrammar(text);
+    else if (verb === "-X") this.draft.remove(chain);
+    else if (verb === "-D") this.draft.deleteRule(chain, parseRule(words, this.draft));
+    else if (verb === "-A" || verb === "-I") {
+      const isNumbered = verb === "-I" && /^\d+$/.test(words.peek() ?? "");
+      const position = isNumbered ? Number(words.take()) : 1;
+      const rule = parseRule(words, this.draft);
+      if (verb === "-A") this.draft.append(chain, rule);
+      else this.draft.insert(chain, position, rule);
+      checkRule(this.draft, chain, rule);
+    }
+    if (!/^-[ADFIX]$/.test(verb) || words.peek() !== undefined) throw new UnknownGrammar(text);
   }
 }

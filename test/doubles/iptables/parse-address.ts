@@ -7,14 +7,13 @@ import {
   parseAddress,
 } from "../../../api/address.ts";
 import { type Cidr, cidrOf, widthOf } from "../../../api/cidr.ts";
-import { Refused, UnknownGrammar } from "./faults.ts";
+import { UnknownGrammar } from "./faults.ts";
 import type { Masked } from "./rule.ts";
 
 /** One address of `family`; the C library reads more spellings than the product may write. */
 export function parseHost(text: string, family: Family): Address {
   const address = parseAddress(text);
-  if (!isAddress(address)) throw new UnknownGrammar(`address ${text}`);
-  if (address.family !== family) throw new Refused("syntax", `host/network \`${text}' not found`);
+  if (!isAddress(address) || address.family !== family) throw new UnknownGrammar(`address ${text}`);
   return address;
 }
 
@@ -24,8 +23,8 @@ export function parseRange(text: string, family: Family): Cidr {
   const address = parseHost(base, family);
   const width = widthOf(family);
   if (bits === undefined) return cidrOf(address, width);
-  if (rest.length > 0 || !/^\d{1,3}$/.test(bits)) throw new UnknownGrammar(`range ${text}`);
-  if (Number(bits) > width) throw new Refused("syntax", `invalid mask \`${bits}' specified`);
+  if (rest.length > 0 || !/^\d{1,3}$/.test(bits) || Number(bits) > width)
+    throw new UnknownGrammar(`range ${text}`);
   return cidrOf(address, Number(bits));
 }
 

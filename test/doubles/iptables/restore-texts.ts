@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import type { Family } from "../../../api/address.ts";
+import type { TableName } from "./place.ts";
 
 const CHAINS = ["CSP-A", "CSP-B", "CSP-C", "CSP-241.0.0.0/20"] as const;
 const BASES = {
@@ -44,10 +45,10 @@ function match(family: Family): fc.Arbitrary<string> {
       .integer({ min: 1, max: 5000 })
       .map((n) => `-m statistic --mode random --probability ${(1 / n).toFixed(11)}`),
     fc
-      .constantFrom("a", "CSP-demo.serve-10.0.0.1", "..")
+      .constantFrom("a", "CSP-demo.serve-10.0.0.1")
       .map((list) => `-m recent --set --name ${list} --rsource`),
     fc
-      .integer({ min: 0, max: 99999 })
+      .integer({ min: 1, max: 99999 })
       .map((s) => `-m recent --update --seconds ${s} --reap --name a --rsource`),
     fc
       .tuple(fc.constantFrom("", "! "), fc.uniqueArray(state, { minLength: 1 }))
@@ -56,75 +57,48 @@ function match(family: Family): fc.Arbitrary<string> {
   );
 }
 
-function target(family: Family): fc.Arbitrary<string> {
+/** What the table allows, for a rule with `-p` or without. */
+function target(family: Family, table: TableName, hasProtocol: boolean): fc.Arbitrary<string> {
   const host = family === "IPv4" ? "10.0.0.1" : "[fd01::1]";
+  const port = fc.nat(65535).map((port) => `-j DNAT --to-destination ${host}:${port}`);
+  const others =
+    table === "nat"
+      ? [fc.constant("-j MASQUERADE --random-fully"), ...(hasProtocol ? [port] : [])]
+      : [fc.constantFrom("-j DROP", "-j REJECT")];
   return fc.oneof(
-    {
-      weight: 4,
-      arbitrary: fc.constantFrom("-j RETURN", "-j ACCEPT", "-j MASQUERADE --random-fully"),
-    },
-    {
-      weight: 4,
-      arbitrary: fc.tuple(fc.constantFrom("-j", "-g"), chain).map((parts) => parts.join(" ")),
-    },
-    {
-      weight: 1,
-      arbitrary: fc.constantFrom("-j DROP", "-j REJECT", "-j REJECT --reject-with tcp-reset"),
-    },
-    {
-      weight: 3,
-      arbitrary: fc
-        .integer({ min: 0, max: 66000 })
-        .map((port) => `-j DNAT --to-destination ${host}:${port}`),
-    },
+    fc.constantFrom("-j RETURN", "-j ACCEPT"),
+    fc.tuple(fc.constantFrom("-j", "-g"), chain).map((parts) => parts.join(" ")),
+    ...others,
   );
 }
 
-function rule(family: Family): fc.Arbitrary<string> {
-  const port = fc.tuple(protocol, fc.integer({ min: 0, max: 65536 }));
-  return fc
-    .tuple(
-      fc.option(
-        range(family).map((r) => `-s ${r}`),
-        { nil: undefined, freq: 1 },
+function rule(family: Family, table: TableName): fc.Arbitrary<string> {
+  const some = (option: string) => range(family).map((r) => `${option} ${r}`);
+  const of = fc.oneof(
+    fc.constant(""),
+    protocol.map((p) => `-p ${p}`),
+    fc.tuple(protocol, fc.nat(65535)).map(([p, n]) => `-p ${p} -m ${p} --dport ${n}`),
+  );
+  return of
+    .chain((protocol) =>
+      fc.tuple(
+        fc.option(some("-s"), { nil: "", freq: 1 }),
+        fc.option(some("-d"), { nil: "" }),
+        fc.constant(protocol),
+        fc.array(match(family), { maxLength: 2 }).map((matches) => matches.join(" ")),
+        fc.option(target(family, table, protocol !== ""), { nil: "", freq: 9 }),
       ),
-      fc.option(
-        range(family).map((r) => `-d ${r}`),
-        { nil: undefined },
-      ),
-      fc.option(
-        fc.oneof(
-          protocol.map((p) => `-p ${p}`),
-          port.map(([p, n]) => `-p ${p} -m ${p} --dport ${n}`),
-        ),
-        { nil: undefined },
-      ),
-      fc.array(match(family), { maxLength: 2 }).map((matches) => matches.join(" ")),
-      fc.option(target(family), { nil: undefined, freq: 9 }),
     )
-    .map((parts) => parts.filter((part) => part !== undefined && part !== "").join(" "));
+    .map((parts) => parts.filter((part) => part !== "").join(" "));
 }
 
-/**
- * One line. Positions above 1 only where no chain is declared again: iptables-nft 1.8.9 counts the rules that
- * it has just flushed.
- */
-function command(family: Family, table: "nat" | "filter"): fc.Arbitrary<string> {
+function command(family: Family, table: TableName): fc.Arbitrary<string> {
   const base = fc.constantFrom(...BASES[table]);
   const place = fc.oneof({ weight: 4, arbitrary: chain }, { weight: 1, arbitrary: base });
-  const body = rule(family);
+  const body = rule(family, table);
   return fc.oneof(
     { weight: 4, arbitrary: fc.tuple(place, body).map(([c, r]) => `-A ${c} ${r}`) },
-    {
-      weight: 2,
-      arbitrary: fc
-        .tuple(place, fc.integer({ min: 0, max: 1 }), body)
-        .map(([c, n, r]) => `-I ${c} ${n} ${r}`),
-    },
-    {
-      weight: 1,
-      arbitrary: fc.tuple(base, fc.integer({ min: 0, max: 3 })).map(([c, n]) => `-D ${c} ${n}`),
-    },
+    { weight: 2, arbitrary: fc.tuple(place, body).map(([c, r]) => `-I ${c} 1 ${r}`) },
     { weight: 1, arbitrary: fc.tuple(place, body).map(([c, r]) => `-A ${c} ${r}\n-D ${c} ${r}`) },
     { weight: 1, arbitrary: place.map((c) => `-F ${c}`) },
     { weight: 1, arbitrary: chain.map((c) => `-X ${c}`) },
@@ -136,14 +110,14 @@ function command(family: Family, table: "nat" | "filter"): fc.Arbitrary<string> 
  * so that about as many are accepted as refused.
  */
 export function restoreTexts(family: Family): fc.Arbitrary<string[]> {
-  const section = fc.constantFrom("nat", "nat", "filter").chain((table) =>
+  const section = fc.constantFrom<TableName[]>("nat", "nat", "filter").chain((table) =>
     fc
       .tuple(
         fc.oneof(
           { weight: 3, arbitrary: fc.constant<readonly string[]>(CHAINS) },
           { weight: 1, arbitrary: fc.subarray([...CHAINS]) },
         ),
-        fc.array(command(family, table as "nat" | "filter"), { maxLength: 4 }),
+        fc.array(command(family, table), { maxLength: 4 }),
       )
       .map(([chains, commands]) => {
         const lines = [...chains.map((name) => `:${name} - [0:0]`), ...commands];

@@ -56,18 +56,11 @@ export class Table implements Place {
       if (!this.#chains.has(name)) checkChainName(name);
       this.#chains.set(name, { rules: [] });
     } else if (base && policy !== "-") {
-      if (policy !== "ACCEPT" && policy !== "DROP") throw new Refused("sanity", "Bad policy name");
+      if (policy !== "ACCEPT" && policy !== "DROP") throw new UnknownGrammar(`policy ${policy}`);
       this.#chains.set(name, { ...this.chain(name), policy });
     } else if (!base) {
-      throw new Refused("sanity", `Can't set policy \`${policy}' on \`${name}'`);
+      throw new UnknownGrammar(`policy ${policy} of ${name}`);
     }
-  }
-
-  /** `-N`. */
-  create(name: string): void {
-    if (this.#chains.has(name)) throw new Refused("sanity", "Chain already exists");
-    checkChainName(name);
-    this.#chains.set(name, { rules: [] });
   }
 
   /** `-A`. */
@@ -76,28 +69,19 @@ export class Table implements Place {
     this.#chains.set(name, { ...chain, rules: [...chain.rules, rule] });
   }
 
-  /** `-I`, with a position counted from 1. */
+  /** `-I`, in the first place. */
   insert(name: string, position: number, rule: Rule): void {
     const chain = this.chain(name);
-    if (position < 1) throw new Refused("syntax", `Invalid rule number \`${position}'`);
-    if (position > chain.rules.length + 1)
-      throw new Refused("sanity", "Index of insertion too big");
-    this.#chains.set(name, { ...chain, rules: chain.rules.toSpliced(position - 1, 0, rule) });
+    if (position !== 1) throw new UnknownGrammar(`-I ${name} ${position}`);
+    this.#chains.set(name, { ...chain, rules: [rule, ...chain.rules] });
   }
 
   /** `-D CHAIN rule`: the first rule that reads the same. */
   deleteRule(name: string, rule: Rule): void {
-    const at = this.chain(name).rules.findIndex(({ text }) => text === rule.text);
-    if (at < 0) throw new Refused("sanity", "Bad rule (does a matching rule exist in that chain?)");
-    this.deleteAt(name, at + 1);
-  }
-
-  /** `-D CHAIN position`, counted from 1. */
-  deleteAt(name: string, position: number): void {
     const chain = this.chain(name);
-    if (position < 1) throw new Refused("syntax", `Invalid rule number \`${position}'`);
-    if (position > chain.rules.length) throw new Refused("sanity", "Index of deletion too big");
-    this.#chains.set(name, { ...chain, rules: chain.rules.toSpliced(position - 1, 1) });
+    const at = chain.rules.findIndex(({ text }) => text === rule.text);
+    if (at < 0) throw new Refused("sanity", "Bad rule (does a matching rule exist in that chain?)");
+    this.#chains.set(name, { ...chain, rules: chain.rules.toSpliced(at, 1) });
   }
 
   /** `-F`, of one chain or of all. */
@@ -136,12 +120,8 @@ export class Table implements Place {
 }
 
 function checkChainName(name: string): void {
-  if (name.length > CHAIN_NAME_BYTES) throw new Refused("syntax", `chain name \`${name}' too long`);
-  if (/^[-!]/.test(name))
-    throw new Refused("syntax", `chain name not allowed to start with \`${name[0]}'`);
-  if (["ACCEPT", "DROP", "RETURN", "QUEUE"].includes(name)) {
-    throw new Refused("syntax", "chain name may not clash with target name");
-  }
   // The tools take almost anything else; shells, people and our own reader do not.
-  if (!/^[\w.:/-]+$/.test(name)) throw new UnknownGrammar(`chain name ${name}`);
+  const isKnown = /^\w[\w.:/-]*$/.test(name) && name.length <= CHAIN_NAME_BYTES;
+  const isTarget = ["ACCEPT", "DROP", "RETURN", "QUEUE"].includes(name);
+  if (!isKnown || isTarget) throw new UnknownGrammar(`chain name ${name}`);
 }

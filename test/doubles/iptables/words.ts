@@ -1,4 +1,4 @@
-import { Refused, UnknownGrammar } from "./faults.ts";
+import { UnknownGrammar } from "./faults.ts";
 
 /** iptables-restore reads lines into 10,240 bytes and silently continues a longer one as a new line. */
 const LINE_BYTES = 10239;
@@ -21,7 +21,7 @@ export function wordsOf(line: string): string[] {
     if (found === null) throw new UnknownGrammar(`quotes in ${line.slice(at)}`);
     const word = found[1] === undefined ? found[2] : found[1].replace(/\\(.)/g, "$1");
     if (word === undefined) break;
-    if (word.length > WORD_BYTES) throw new Refused("syntax", "Parameter too long!");
+    if (word.length > WORD_BYTES) throw new UnknownGrammar(`a word of ${word.length} bytes`);
     words.push(word);
   }
   return words;
@@ -32,7 +32,7 @@ export function quoted(text: string): string {
   return /^[-\w]+$/.test(text) ? text : `"${text.replace(/["\\']/g, "\\$&")}"`;
 }
 
-/** Reads words from the front; `take` of what is not there is what getopt refuses. */
+/** Reads words from the front. */
 export class Words {
   readonly #words: readonly string[];
   #at = 0;
@@ -45,10 +45,9 @@ export class Words {
     return this.#words[this.#at + ahead];
   }
 
-  take(option: string): string {
-    const word = this.#words[this.#at];
-    if (word === undefined) throw new Refused("syntax", `option "${option}" requires an argument`);
-    this.#at++;
+  take(): string {
+    const word = this.#words[this.#at++];
+    if (word === undefined) throw new UnknownGrammar(`an end after ${this.#words.join(" ")}`);
     return word;
   }
 }
