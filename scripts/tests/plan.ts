@@ -83,14 +83,14 @@ export const PLAN: readonly Row[] = [
   apiserver("clusterset-drill", 60),
   apiserver("controller", 28),
   apiserver("{registry-rights,cli-status}", 22),
-  apiserver("{in-cluster,contact}", 16),
+  apiserver("in-cluster", 16),
   row("test", "test/apiserver/conformance.test.ts", {
     ...SERVERS,
     only: "own API server",
     seconds: 20,
   }),
-  apiserver("{install-manifests,objects,writer}", 9),
-  apiserver("{admission-policies,registry-objects,one-namespace}", 7),
+  apiserver("{install-manifests,writer}", 9),
+  apiserver("{admission-policies,registry-objects}", 7),
   apiserver("cli-{drill,explain}", 9),
   apiserver(
     "{cli-join,cli-join-after,cli-join-hub,cli-rotate-leave,cli-drain,agent-faults,checklist}",

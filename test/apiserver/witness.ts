@@ -33,11 +33,6 @@ export class Witness implements AsyncDisposable {
     return this.#lost.splice(0);
   }
 
-  /** Imports and imported slices that were deleted. */
-  get deleted(): readonly string[] {
-    return this.#lost.filter((loss) => loss.startsWith("DELETED "));
-  }
-
   /** Imports whose VIP has changed, and watches that have ended: faults, whatever users do meanwhile. */
   get faults(): readonly string[] {
     const faults = [`MODIFIED ${IMPORT.kind} `, ENDED];
