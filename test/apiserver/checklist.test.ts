@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { ControllerStage, IMPORT, SLICE } from "./controller-stage.ts";
+import { clusterProperty } from "./crds.ts";
+import { deleteNamespace } from "./namespace-end.ts";
 import { ServiceCase } from "./service-case.ts";
 
 // What KEP-1645 asks for, item by item of docs/MCS-API.md, as far as a real API server could differ from the one in memory
@@ -26,14 +28,8 @@ describe("three clusters that read each other", { concurrency: 6 }, () => {
       clusters: ["c1", "c2", "c3"],
       flags: ["--clusterset-cidr", "241.0.0.0/8,fdc5::/64"],
     });
-    for (const { id, plane } of stage.clusters) {
-      await plane.admin.apply({
-        apiVersion: "about.k8s.io/v1beta1",
-        kind: "ClusterProperty",
-        metadata: { name: "region.topology.k8s.io" },
-        spec: { value: `region-${id}` },
-      });
-    }
+    for (const { id, plane } of stage.clusters)
+      await plane.admin.apply(clusterProperty("region.topology.k8s.io", `region-${id}`));
     await stage.start();
   });
   after(() => stage[Symbol.asyncDispose]());
@@ -198,13 +194,13 @@ describe("three clusters that read each other", { concurrency: 6 }, () => {
     const elsewhere = await story.untilImported("c3", ({ status }) =>
       assert.equal(status?.clusters?.length, 1),
     );
-    await story.in("c2").plane.deleteNamespace(story.namespace);
+    await deleteNamespace(story.in("c2").plane.admin, story.namespace);
     await story.untilGone("c2");
     assert.equal((await story.in("c2").plane.admin.request("GET", path)).status, 404);
     await story.appear("c2");
     assert.deepEqual(await untilThere("c2"), vips);
     assert.deepEqual(await story.changesSince("c3", elsewhere), [], "nothing happened there");
-    await story.in("c1").plane.deleteNamespace(story.namespace);
+    await deleteNamespace(story.in("c1").plane.admin, story.namespace);
     for (const id of story.clusters) await story.untilGone(id);
   });
 
