@@ -1,16 +1,18 @@
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { after, before, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import { RESOURCES, type Resource } from "../../agent/sources/kubernetes/queries.ts";
 import { importObject, sliceObject } from "../generators/objects.ts";
 import { eventually } from "../stages/agent-process.ts";
 import { AGENT, AgentStage } from "./agent-stage.ts";
+import { breakConversion } from "./crds.ts";
 
 const HTTP = { name: "http", port: 80, protocol: "TCP" };
 
 let stage: AgentStage;
 before(async () => {
-  stage = await AgentStage.open({ crds: "all", flags: ["--cluster-id", "c1"] });
+  stage = await AgentStage.open({ flags: ["--cluster-id", "c1"] });
   const { admin } = stage.plane;
   await admin.create(importObject("shop/web", ["241.0.1.7", "fd00:241::7"], [HTTP]));
   await admin.create(web("10.1.0.11"));
@@ -99,7 +101,7 @@ test("The agent waits for an API server that does not respond, and programs chan
     happens: async () => stage.plane.freeze(),
     meanwhile: async () => {
       stage.plane.admin.apply(web("10.1.0.14")).then(written.resolve, written.reject);
-      await stage.wait(1_000);
+      await sleep(1_000);
     },
     ends: async () => stage.plane.thaw(),
     endpoint: "10.1.0.14",
@@ -150,7 +152,7 @@ test("Rights are revoked and granted again", async () => {
 
 test("A kind cannot be read while its conversion webhook is down", async () => {
   const told = await survives({
-    happens: () => stage.plane.breakConversion("serviceimports"),
+    happens: () => breakConversion(stage.plane.admin, "serviceimports"),
     seen: "throttled",
     of: ["serviceimports"],
     ends: () => stage.plane.installCrds(),
@@ -212,7 +214,7 @@ test("An agent that starts while the API server does not respond waits, keeps th
     happens: async () => stage.plane.freeze(),
     seen: async () => {
       await stage.agent.page("/livez");
-      await stage.wait(2_000);
+      await sleep(2_000);
       return stage.readyz();
     },
     ends: async () => stage.plane.thaw(),

@@ -12,7 +12,7 @@ const WEB_ALPHA = { ...WEB, apiVersion: "multicluster.x-k8s.io/v1alpha1" };
 
 let stage: AgentStage;
 before(async () => {
-  stage = await AgentStage.open({ flags: ["--cluster-id", "c1"] });
+  stage = await AgentStage.open({ crds: false, flags: ["--cluster-id", "c1"] });
 });
 after(() => stage[Symbol.asyncDispose]());
 

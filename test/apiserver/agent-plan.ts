@@ -18,16 +18,9 @@ export function addressesOf({ endpoints }: Plan["services"][number]): string[] {
 export function planOf(plane: ControlPlane, key: string): Plan {
   const kubeconfig = plane.kubeconfig({ user: "admin" });
   const [command = "", ...rest] = OURS.agent;
-  const argv = [...rest, "plan", "--kubeconfig", kubeconfig, "--node-name", "node-2"];
-  const flags = [
-    "--cluster-id",
-    "cluster-2",
-    "--clusterset-cidr",
-    "241.0.0.0/8",
-    "--output",
-    "json",
-  ];
-  const text = execFileSync(command, [...argv, ...flags], { encoding: "utf8" });
+  const of = ["--kubeconfig", kubeconfig, "--node-name", "node-2", "--cluster-id", "cluster-2"];
+  const argv = [...rest, "plan", ...of, "--clusterset-cidr", "241.0.0.0/8", "--output", "json"];
+  const text = execFileSync(command, argv, { encoding: "utf8" });
   const { imports } = JSON.parse(text) as { readonly imports: readonly Plan[] };
   const found = imports.find(({ importKey }) => importKey === key);
   if (found === undefined) throw new Error(`no plan of ${key}: ${text}`);

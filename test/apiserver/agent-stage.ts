@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { RESOURCES, type Resource } from "../../agent/sources/kubernetes/queries.ts";
 import { Lab } from "../lab/lab.ts";
 import type { Namespace } from "../lab/namespace.ts";
@@ -14,12 +13,10 @@ export const AGENT = "agent";
 const PATIENCE_MS = 60_000;
 
 export interface AgentStageOptions {
-  /** Versions of the CRDs that are served from the start on (`all` of them); undefined: there are none. */
-  readonly crds?: readonly string[] | "all";
+  /** False: there are no CRDs yet. */
+  readonly crds?: boolean;
   /** More of the agent's flags. */
   readonly flags?: readonly string[];
-  /** Pods of the agent's node, c1/n1, as `Lab` takes them. */
-  readonly pods?: Readonly<Record<string, readonly string[]>>;
   /** The etcd binary of the control plane. */
   readonly etcd?: string;
 }
@@ -41,11 +38,8 @@ export class AgentStage implements AsyncDisposable {
 
   /** Brings everything up but the agent. */
   static async open(options: AgentStageOptions = {}): Promise<AgentStage> {
-    const { crds, flags = [], pods = {}, etcd } = options;
-    const nodes = [
-      { name: "n1", pods },
-      { name: "control-plane", pods: {} },
-    ];
+    const { crds = true, flags = [], etcd } = options;
+    const nodes = [{ name: "n1" }, { name: "control-plane" }];
     const lab = await Lab.create({ clusters: [{ id: "c1", nodes }] });
     const namespace = lab.node("c1", "control-plane");
     try {
@@ -56,8 +50,7 @@ export class AgentStage implements AsyncDisposable {
       const stage = new AgentStage(lab, plane, flags);
       await stage.allow();
       await plane.admin.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: "shop" } });
-      if (crds === "all") await plane.installCrds();
-      else if (crds !== undefined) await plane.installCrds({ versions: crds });
+      if (crds) await plane.installCrds();
       return stage;
     } catch (error) {
       await lab.remove();
@@ -170,11 +163,6 @@ export class AgentStage implements AsyncDisposable {
       if (!this.asked().some((one) => such(one)))
         throw new Error(`never asked:\n${this.agent.log}`);
     }, PATIENCE_MS);
-  }
-
-  /** Lets the agent do what it would do by mistake. */
-  async wait(ms: number): Promise<void> {
-    await sleep(ms);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

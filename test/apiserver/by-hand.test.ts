@@ -53,20 +53,13 @@ test("by-hand.yaml: an import without a VIP gets one, and no other field; an imp
   assert.deepEqual(await cls2.list(IMPORT, "demo"), [], "nobody exports it");
 });
 
-test("by-hand.yaml: the VIP stays after a restart of the controller, and when the user applies the file again", async () => {
+test("by-hand.yaml: the VIP stays when the user applies the file again, and comes back when a user replaces the import without it", async () => {
   const { spec, metadata } = await importOf(cls1, "serve");
-  await cls1.stop();
-  await cls1.launch();
-  await cls1.untilLogged("this replica reconciles");
   await load(cls1, "by-hand.yaml");
   await cls1.atRest();
-  const again = await importOf(cls1, "serve");
-  assert.deepEqual(again.spec, spec);
-  assert.equal(again.metadata.uid, metadata.uid);
-});
-
-test("by-hand.yaml: when a user replaces the import without its VIP, it gets the same VIP", async () => {
-  const { spec, ...rest } = await importOf(cls1, "serve");
+  const { spec: again, ...rest } = await importOf(cls1, "serve");
+  assert.deepEqual(again, spec);
+  assert.equal(rest.metadata.uid, metadata.uid);
   const { ips, ...authored } = spec;
   await cls1.plane.admin.update({ ...rest, spec: authored });
   assert.deepEqual((await untilVip(cls1, "serve")).spec.ips, ips);
@@ -98,30 +91,10 @@ test("an export of the same name adopts a user's import, with its VIP, and the i
   await cls2.untilGone("demo/serve-with-vip");
 });
 
-test("exported.yaml: the import appears in every cluster with the namespace, with a VIP, cls1 in its status, and slices of cls1", async () => {
+test("exported.yaml: the import appears in every cluster with the namespace, with a VIP and slices", async () => {
   await load(cls1, "exported.yaml");
   const addresses = ["10.10.66.181", "10.10.78.125", "10.10.86.76"];
-  for (const cluster of stage.clusters) {
-    await cluster.untilImported("demo/nginx-hello", addresses);
-    // The status is written last.
-    const { spec } = await eventually(async () => {
-      const found = await importOf(cluster, "nginx-hello");
-      assert.deepEqual(found.status?.clusters, [{ cluster: "cls1" }]);
-      return found;
-    });
-    assert.equal(spec.type, "ClusterSetIP");
-    assert.match(spec.ips?.join() ?? "", /^241\.\d+\.\d+\.\d+$/);
-    assert.partialDeepStrictEqual(spec.ports, [{ port: 80, protocol: "TCP" }]);
-    const selector = "multicluster.kubernetes.io/service-name=nginx-hello";
-    for (const { metadata, endpoints } of await cluster.list(SLICE, "demo", selector)) {
-      const labels = metadata.labels as Record<string, string>;
-      assert.equal(labels["multicluster.kubernetes.io/source-cluster"], "cls1");
-      for (const endpoint of endpoints as { nodeName: string; conditions: { ready: boolean } }[]) {
-        assert.equal(endpoint.nodeName, "ip-10-10-77-143");
-        assert.equal(endpoint.conditions.ready, true);
-      }
-    }
-  }
+  for (const cluster of stage.clusters) await cluster.untilImported("demo/nginx-hello", addresses);
 });
 
 /** Applies a file as its author would; what the API server made of it. */

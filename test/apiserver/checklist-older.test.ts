@@ -2,11 +2,13 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import type { ControlPlane } from "./control-plane.ts";
 import { ControllerStage } from "./controller-stage.ts";
-import { crds } from "./crds.ts";
+import { crds, installCrds } from "./crds.ts";
 import { ServiceCase } from "./service-case.ts";
 
-// Two clusters of which c2 imports only: its ServiceImport is as mcs-api v0.3 shipped it, without fields that came later.
+// Two clusters are behind: c1 serves v1alpha1 only, and c3, which imports only, has the CRD of a ServiceImport as mcs-api v0.3
+// shipped it. All VIPs are of IPv4.
 
+const V1ALPHA1 = { version: "multicluster.x-k8s.io/v1alpha1" };
 /** Fields of a ServiceImport that came with mcs-api v0.4 and v0.5.1. */
 const LATER = [
   "ipFamilies",
@@ -16,26 +18,69 @@ const LATER = [
   "endpointSliceObjects",
 ];
 
-describe("clusters with older CRDs", () => {
+describe("a cluster that serves v1alpha1 only, and one with an older CRD", {
+  concurrency: 3,
+}, () => {
   let stage: ControllerStage;
   before(async () => {
-    stage = await ControllerStage.open({ clusters: ["c1", "c2"] });
-    await pruneImports(stage.cluster("c2").plane);
+    stage = await ControllerStage.open({ clusters: ["c1", "c2", "c3"] });
+    await installCrds(stage.cluster("c1").plane.admin, ["v1alpha1"]);
+    await pruneImports(stage.cluster("c3").plane);
     await stage.start();
   });
   after(() => stage[Symbol.asyncDispose]());
 
-  test("trap 1: with a CRD without newer fields the import has the older fields, and is written once", async () => {
-    const story = await ServiceCase.open(stage);
-    await story.serve("c1", { internalTrafficPolicy: "Local", trafficDistribution: "PreferClose" });
-    await story.slice("c1", [{ addresses: ["10.1.0.7"] }]);
+  test("trap 1: a cluster that serves only v1alpha1 exports, imports and reports conflicts; with a CRD without newer fields the import has the older fields, and is written once", async () => {
+    const served = await stage
+      .cluster("c1")
+      .plane.admin.request("GET", "/apis/multicluster.x-k8s.io/v1beta1/serviceexports");
+    assert.equal(served.status, 404);
+    const story = await ServiceCase.open(stage, V1ALPHA1);
+    for (const [id, port] of [
+      ["c1", 80],
+      ["c2", 81],
+    ] as const) {
+      await story.serve(id, {
+        ...{ internalTrafficPolicy: "Local", trafficDistribution: "PreferClose" },
+        ports: [{ name: "http", port, protocol: "TCP" }],
+      });
+      await story.slice(id, [{ addresses: [`10.${id.slice(1)}.0.7`] }]);
+      await story.export(id);
+      await story.grow();
+    }
+    for (const [id, ready] of [
+      ["c1", "True Ready"],
+      // Port 81 is not a port of the import.
+      ["c2", "False EndpointsLeftOut"],
+    ] as const) {
+      await story.untilCondition(id, "Valid", "True Valid");
+      await story.untilCondition(id, "Ready", ready);
+      await story.untilCondition(id, "Conflict", "True PortConflict");
+    }
+    for (const id of story.clusters) {
+      await story.untilImported(id, ({ spec, status }) => {
+        assert.equal(spec.ips?.length, 1);
+        assert.deepEqual(status?.clusters, [{ cluster: "c1" }, { cluster: "c2" }]);
+        const later = LATER.filter((field) => field in spec || field in (status ?? {}));
+        assert.deepEqual(later, id === "c3" ? [] : LATER);
+      });
+      await story.untilSlices(id, (slices) => assert.equal(slices.length, 1));
+    }
+    await story.in("c3").atRest();
+    for (const id of ["c1", "c2"]) await story.unexport(id);
+    for (const id of story.clusters) await story.untilGone(id);
+  });
+
+  test("item 26: an import of a family without configured VIPs has none, and its condition has the reason", async () => {
+    const story = await ServiceCase.open(stage, V1ALPHA1);
+    await story.serve("c1", { ipFamilies: ["IPv6"] });
     await story.export("c1");
-    const { spec, status } = await story.untilImported("c2", (found) => {
-      assert.equal(found.spec.ips?.length, 1);
-      assert.deepEqual(found.status?.clusters, [{ cluster: "c1" }]);
+    await story.untilImported("c1", ({ spec, status }) => {
+      assert.deepEqual(spec.ips ?? [], []);
+      const ready = status?.conditions?.find(({ type }) => type === "Ready");
+      assert.deepEqual([ready?.status, ready?.reason], ["False", "IPFamilyNotSupported"]);
     });
-    for (const field of LATER) assert.ok(!(field in spec) && !(field in (status ?? {})), field);
-    await story.in("c2").atRest();
+    await story.untilCondition("c1", "Valid", "True Valid");
   });
 });
 

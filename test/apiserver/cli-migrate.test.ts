@@ -8,7 +8,7 @@ import { addressesOf, planOf } from "./agent-plan.ts";
 import type { ApiObject } from "./api-client.ts";
 import { CoreDns } from "./core-dns.ts";
 import { JoinedClusters } from "./joined-clusters.ts";
-import { SLICE } from "./staged-cluster.ts";
+import { endpointsOf, SLICE } from "./staged-cluster.ts";
 
 // `kubectl clusterset migrate`, and docs/guides/migrate-*.md, block by block: objects of other implementations in cluster-2
 // (test/migrations), beside our controllers. Nothing else writes them: their controllers are stopped, as the guides say. One
@@ -212,9 +212,8 @@ test("Karmada: pods that a MultiClusterService copies into a Service are not exp
   await first.untilImported("shop/api", ["10.1.3.8", "10.2.3.8"]);
   const selector = "multicluster.kubernetes.io/source-cluster=cluster-2";
   const found = await first.list(SLICE, "shop", selector);
-  const addresses = found.flatMap(({ endpoints }) => endpoints as { addresses: string[] }[]);
   assert.deepEqual(
-    addresses.flatMap((one) => one.addresses),
+    endpointsOf(found).flatMap(({ addresses }) => addresses),
     ["10.2.3.8"],
   );
 });

@@ -1,18 +1,17 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
-import { parse } from "yaml";
 import { pages } from "../../agent/observe/pages.ts";
 import { type Finding, failing } from "../../agent/preflight/finding.ts";
 import type { FamilyProgress } from "../../agent/sync/agent.ts";
 import type { ContextStatus } from "../../cli/view/status.ts";
 import { HttpServer } from "../../common/http.ts";
-import { createLogger } from "../../common/log.ts";
 import { registryNamespace } from "../../controller/registry/names.ts";
+import { logLines } from "../doubles/log-lines.ts";
 import { eventually } from "../stages/agent-process.ts";
 import { CommandLine } from "../stages/command-line.ts";
 import { ControllerStage } from "./controller-stage.ts";
 import { PodPorts } from "./pod-ports.ts";
+import { readerRights } from "./rights.ts";
 
 const LEASE = {
   apiVersion: "coordination.k8s.io/v1",
@@ -39,7 +38,7 @@ before(async () => {
     async () => assert.equal((await c1.page("/debug")).match(/"renewing"/g)?.length, 2),
     30_000,
   );
-  agent = new HttpServer({ host: "127.0.0.1", port: 0 }, agentPages(), quiet());
+  agent = new HttpServer({ host: "127.0.0.1", port: 0 }, agentPages(), logLines().log);
   ports = await PodPorts.start(c1.plane);
   await ports.pod("controller", "controller-1", c1.pagesPort);
   await ports.pod("agent", "agent-1", await agent.start());
@@ -54,10 +53,6 @@ after(async () => {
   await ports?.[Symbol.asyncDispose]();
   await mesh?.[Symbol.asyncDispose]();
 });
-
-function quiet() {
-  return createLogger({ level: "error", format: "json" }, { write: () => undefined });
-}
 
 /** The pages of an agent in a state that the tests choose. */
 function agentPages() {
@@ -181,19 +176,9 @@ test("the rights of the guide are enough to read pages, and without them the row
     (await controllers())?.unread.map(({ what, reason }) => `${what} ${reason}`).sort(),
     ["agents", "controllers", "deployments", "exports", "imports"].map((one) => `${one} forbidden`),
   );
-  const guide = readFileSync(`${import.meta.dirname}/../../docs/guides/kubectl-plugin.md`, "utf8");
-  const role = parse(
-    /^```yaml\n(apiVersion: rbac\S+\nkind: Role\n.*?)^```$/ms.exec(guide)?.[1] ?? "",
-  );
-  await plane.admin.apply(role);
-  const { namespace, name } = role.metadata;
-  await plane.admin.apply({
-    apiVersion: "rbac.authorization.k8s.io/v1",
-    kind: "RoleBinding",
-    metadata: { namespace, name },
-    subjects: [{ kind: "User", name: "reader" }],
-    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "Role", name },
-  });
+  const rights = readerRights("reader").filter(({ kind }) => !kind.startsWith("Cluster"));
+  assert.equal(rights.length, 2);
+  for (const object of rights) await plane.admin.apply(object);
   const allowed = await controllers();
   assert.equal(allowed?.controllers.leader, "controller-1");
   assert.equal(allowed?.agents.inSync, 1);

@@ -1,81 +1,107 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import type { ExplainedImport } from "../../cli/view/explanation-text.ts";
+import type { ContextStatus } from "../../cli/view/status.ts";
 import { eventually } from "../stages/agent-process.ts";
+import { CommandLine } from "../stages/command-line.ts";
 import type { ApiObject } from "./api-client.ts";
 import { ControllerStage, SLICE, type StagedCluster } from "./controller-stage.ts";
+import { PodPorts } from "./pod-ports.ts";
+import { readerRights } from "./rights.ts";
+import { endpointsOf } from "./staged-cluster.ts";
 
 // Failover slices on real API servers, with the rights that deploy/rbac grants, and Kubernetes' own controllers: those of
-// EndpointSlices, which must leave them alone, and the garbage collector, which deletes them with their Service. The rest is proved in memory:
-// controller/sync/failover*.test.ts.
+// EndpointSlices, which must leave them alone, and the garbage collector, which deletes them with their Service; and what a
+// user with the rights of the guide, and no other, sees of them. The rest is proved in memory: controller/sync/failover*.test.ts.
 
 const KEY = "shop/web";
 const ASK = "clusterset-proxy.io/cluster-ip-failover";
-const MANAGED_BY = "endpointslice.kubernetes.io/managed-by";
-const SELECTOR = `${MANAGED_BY}=cluster-ip-failover.clusterset-proxy.io`;
+const SELECTOR = "endpointslice.kubernetes.io/managed-by=cluster-ip-failover.clusterset-proxy.io";
 const SERVICE = { apiVersion: "v1", kind: "Service" };
 const METADATA = { namespace: "shop", name: "web" };
 const LEAVING = { ready: false, serving: true, terminating: true };
 
-let stage: ControllerStage;
+let mesh: ControllerStage;
 let c1: StagedCluster;
 let c2: StagedCluster;
-let c3: StagedCluster;
+let user: CommandLine;
+let ports: PodPorts;
 before(async () => {
-  stage = await ControllerStage.open({
-    clusters: ["c1", "c2", "c3"],
+  mesh = await ControllerStage.open({
+    clusters: ["c1", "c2"],
     controllerManagers: { c1: {} },
+    users: ["reader"],
   });
-  [c1, c2, c3] = [stage.cluster("c1"), stage.cluster("c2"), stage.cluster("c3")];
-  for (const [i, cluster] of stage.clusters.entries()) {
-    await cluster.serve(KEY, [`10.${i + 1}.0.7`]);
-    await cluster.export(KEY);
-  }
+  [c1, c2] = [mesh.cluster("c1"), mesh.cluster("c2")];
+  await c1.serve("shop/alone", ["10.1.0.8"]);
+  await c1.serve(KEY, ["10.1.0.7"]);
+  await c2.serve(KEY, ["10.2.0.7"]);
+  await c2.export(KEY);
   // Only a Service with a selector has a controller of Kubernetes that writes its slices.
   await c1.plane.admin.patch(
     { ...SERVICE, metadata: METADATA },
     { spec: { selector: { app: "web" } } },
   );
-  await ask("true");
-  await stage.start();
+  await mesh.start();
+  await c1.untilImported(KEY, ["10.2.0.7"]);
+  ports = await PodPorts.start(c1.plane);
+  await ports.pod("controller", "controller-1", c1.pagesPort);
+  for (const object of readerRights("reader")) await c1.plane.admin.apply(object);
+  user = new CommandLine({ one: c1.plane.inlineKubeconfig({ user: "reader" }) });
 });
-after(() => stage[Symbol.asyncDispose]());
+after(async () => {
+  user?.[Symbol.dispose]();
+  await ports?.[Symbol.asyncDispose]();
+  await mesh?.[Symbol.asyncDispose]();
+});
 
-/** Sets the annotation of the Service in c1, or of its Namespace; null: it has none. */
-async function ask(value: string | null, of: "Namespace" | "Service" = "Service"): Promise<void> {
-  const metadata = of === "Service" ? METADATA : { name: "shop" };
-  await c1.plane.admin.patch(
-    { apiVersion: "v1", kind: of, metadata },
-    { metadata: { annotations: { [ASK]: value } } },
-  );
-}
-
-function failoverSlices(): Promise<ApiObject[]> {
-  return c1.list(SLICE, "shop", SELECTOR);
-}
-
-interface Endpoint {
-  readonly addresses: readonly string[];
-  readonly conditions: unknown;
-}
-
-function endpointsOf(slices: readonly ApiObject[]): Endpoint[] {
-  return slices.flatMap(({ endpoints }) => (endpoints as Endpoint[] | null) ?? []);
+/** Annotates a Service or Namespace of c1; null: it has none. */
+async function ask(value: string | null, name: string, kind = "Service"): Promise<void> {
+  const metadata = kind === "Service" ? { namespace: "shop", name } : { name };
+  const annotations = { [ASK]: value };
+  await c1.plane.admin.patch({ apiVersion: "v1", kind, metadata }, { metadata: { annotations } });
 }
 
 /** Waits until the Service of c1 fails over to just these addresses. */
 async function untilAt(...addresses: string[]): Promise<ApiObject[]> {
   return eventually(async () => {
-    const slices = await failoverSlices();
+    const slices = await c1.list(SLICE, "shop", SELECTOR);
     const found = endpointsOf(slices).flatMap((one) => one.addresses);
     assert.deepEqual(found.sort(), addresses, c1.log);
     return slices;
   }, 60_000);
 }
 
-test("a Service that asks gets slices with the rights of deploy/rbac, and they follow the export", async () => {
-  await untilAt("10.2.0.7", "10.3.0.7");
+/** Lines of the head of an explanation that are about the ClusterIP, once they match. */
+function untilExplained(key: string, clusterIp: RegExp, failover: RegExp): Promise<number> {
+  return eventually(async () => {
+    const { code, out, note } = await user.run("explain", key);
+    assert.match(out, new RegExp(`^ClusterIP: +10\\.\\S+, ${clusterIp.source}$`, "m"), note);
+    assert.match(out, new RegExp(`^Failover: +${failover.source}$`, "m"));
+    return code;
+  }, 30_000);
+}
+
+async function status(...argv: readonly string[]) {
+  const { out, note } = await user.run("status", "-o", "json", ...argv);
+  assert.notEqual(out, "", note);
+  const [context] = (JSON.parse(out) as { contexts: ContextStatus[] }).contexts;
+  assert.ok(context);
+  assert.deepEqual(context.unread, [], "the guide's rights are enough");
+  const problems = context.problems.filter(({ object }) => object.startsWith("Service "));
+  return {
+    failover: context.failover,
+    problems: problems.map(({ object, reason }) => [object, reason]),
+  };
+}
+
+test("a Service that asks gets slices with the rights of deploy/rbac, and they follow the export; explain says what is prepared, and what the ClusterIP uses", async () => {
+  await untilExplained(KEY, /uses 1 local endpoint/, /not requested/);
+  assert.deepEqual(await status(), { failover: undefined, problems: [] });
+  await ask("true", "web");
+  await untilAt("10.2.0.7");
   await c2.endpoints(KEY, ["10.2.0.7", "10.2.0.8"]);
-  const slices = await untilAt("10.2.0.7", "10.2.0.8", "10.3.0.7");
+  const slices = await untilAt("10.2.0.7", "10.2.0.8");
   const service = await c1.find(SERVICE, KEY);
   for (const slice of slices) {
     assert.deepEqual(slice.metadata.ownerReferences, [
@@ -84,57 +110,46 @@ test("a Service that asks gets slices with the rights of deploy/rbac, and they f
     assert.deepEqual(slice.ports, [{ name: "http", port: 8080, protocol: "TCP" }]);
   }
   for (const { conditions } of endpointsOf(slices)) assert.deepEqual(conditions, LEAVING);
-  await c2.endpoints(KEY, ["10.2.0.7", "10.2.0.8"], false);
-  await untilAt("10.3.0.7");
-  await c2.endpoints(KEY, ["10.2.0.7"]);
-  await untilAt("10.2.0.7", "10.3.0.7");
-});
-
-test("other clusters, and the import here, never get the slices' endpoints as those of this cluster", async () => {
-  await untilAt("10.2.0.7", "10.3.0.7");
+  const prepared =
+    /requested by the Service; prepared \(failover-prepared\): 2 ready IPv4 endpoints of c2/;
+  await untilExplained(KEY, /uses 1 local endpoint/, prepared);
   await c1.endpoints(KEY, []);
-  for (const cluster of stage.clusters) await cluster.untilImported(KEY, ["10.2.0.7", "10.3.0.7"]);
-  const own = await c1.list(SLICE, "shop", "multicluster.kubernetes.io/source-cluster=c1");
-  assert.deepEqual(endpointsOf(own), []);
+  const code = await untilExplained(KEY, /uses 2 endpoints of c2/, prepared);
+  // Without agents, the import alone is a warning, too.
+  assert.equal(code, 3);
+  const { out } = await user.run("explain", KEY, "-o", "json");
+  const [found] = (JSON.parse(out) as { contexts: ExplainedImport[] }).contexts;
+  const { prepared: listed, severity, uses, unread } = found?.clusterIp ?? {};
+  assert.deepEqual(listed, [{ cluster: "c2", family: "IPv4", endpoints: 2, ready: 2 }]);
+  assert.deepEqual(uses?.[0]?.clusters, [{ cluster: "c2", endpoints: 2 }]);
+  assert.deepEqual([severity, unread], ["warning", []]);
   await c1.endpoints(KEY, ["10.1.0.7"]);
+  await c2.endpoints(KEY, ["10.2.0.7", "10.2.0.8"], false);
+  await untilAt();
+  await c2.endpoints(KEY, ["10.2.0.7"]);
+  await untilAt("10.2.0.7");
 });
 
-test("slices stay while the controller is down, and a start writes none of them again", async () => {
-  const before = await untilAt("10.2.0.7", "10.3.0.7");
-  await c1.atRest();
-  await c1.kill();
-  assert.deepEqual(await failoverSlices(), before);
-  await c1.replace();
-  await c1.untilLogged("this replica reconciles");
-  await c1.atRest();
-  assert.deepEqual(await failoverSlices(), before);
-  await c3.plane.admin.delete({
-    apiVersion: "multicluster.x-k8s.io/v1beta1",
-    kind: "ServiceExport",
-    metadata: METADATA,
+test("requested by the Namespace: a Service without an import is explained, and listed by status as a problem", async () => {
+  await ask("true", "shop", "Namespace");
+  const failover =
+    /requested by the Namespace; not prepared \(not-exported-elsewhere\): No other cluster exports the Service/;
+  assert.equal(await untilExplained("shop/alone", /uses 1 local endpoint/, failover), 3);
+  assert.deepEqual(await status(), {
+    failover: { requested: 2, prepared: 1 },
+    problems: [["Service shop/alone", "not-exported-elsewhere"]],
   });
-  await untilAt("10.2.0.7");
-});
-
-test("the slices go with the annotation and come with the Namespace's; an Event says so", async () => {
-  const prepared = async () => {
-    const events = await c1.list({ apiVersion: "v1", kind: "Event" }, "shop");
-    const about = events.filter(({ involvedObject, reason, type }) => {
-      const { kind } = involvedObject as { kind?: string };
-      return kind === "Service" && reason === "FailoverPrepared" && type === "Normal";
-    });
-    return about.length;
-  };
-  await ask(null);
-  await untilAt();
-  const before = await prepared();
-  await ask("true", "Namespace");
-  await untilAt("10.2.0.7");
-  await eventually(async () => assert.equal(await prepared(), before + 1), 30_000);
-  await ask("false");
-  await untilAt();
-  await ask(null);
-  await untilAt("10.2.0.7");
+  assert.deepEqual((await status("-n", "default")).problems, []);
+  const { code, out } = await user.run("status");
+  assert.match(out, /^one +1 .* 1\/2$/m);
+  assert.match(
+    out,
+    /^one +Service shop\/alone +not-exported-elsewhere +ClusterIP failover is not/m,
+  );
+  assert.equal(code, 3);
+  await ask("false", "alone");
+  await eventually(async () => assert.deepEqual((await status()).problems, []), 30_000);
+  await untilExplained("shop/alone", /uses 1 local endpoint/, /declined by the Service/);
 });
 
 test("Kubernetes deletes the slices with their Service, and a new Service of the name gets its own", async () => {

@@ -7,6 +7,7 @@ import { serve } from "../lab/programs.ts";
 import { AgentProcess, eventually } from "../stages/agent-process.ts";
 import { agentRights } from "./agent-rights.ts";
 import { ControllerStage, type StagedCluster } from "./controller-stage.ts";
+import { clusterProperty } from "./crds.ts";
 import { OURS, type Release } from "./release.ts";
 
 const AGENT = "agent";
@@ -178,12 +179,7 @@ export class ClusterSetStage implements AsyncDisposable {
     for (const { id, region, address } of CLUSTERS) {
       await this.#serve(id);
       const cluster = this.cluster(id);
-      await cluster.plane.admin.apply({
-        apiVersion: "about.k8s.io/v1beta1",
-        kind: "ClusterProperty",
-        metadata: { name: PROPERTY_REGION },
-        spec: { value: region },
-      });
+      await cluster.plane.admin.apply(clusterProperty(PROPERTY_REGION, region));
       await cluster.serve(SERVICE, [address]);
     }
     const { admin } = this.cluster("c1").plane;

@@ -1,8 +1,7 @@
 import { after, before, describe } from "node:test";
 import { lifeCases } from "./conformance/life.ts";
 import { propertyCases } from "./conformance/properties.ts";
-import { sliceCases } from "./conformance/slices.ts";
-import { sourceCases } from "./conformance/sources.ts";
+import { sliceCases, sourceCases } from "./conformance/slices.ts";
 import { ControllerStage } from "./controller-stage.ts";
 
 // The cases of the conformance suite of the Multi-Cluster Services API that a control plane can show, by the numbers of

@@ -16,14 +16,12 @@ import {
 } from "./audit.ts";
 import { CertificateAuthority } from "./certificates.ts";
 import { ControllerManager, type ControllerManagerFlags } from "./controllers.ts";
-import { breakConversion, installCrds, removeCrds, untilCrdsServed } from "./crds.ts";
+import { installCrds, removeCrds, untilCrdsServed } from "./crds.ts";
 import { Etcd } from "./etcd.ts";
-import { deleteNamespace } from "./namespace-end.ts";
 import { inNamespace, loopback, type Place } from "./place.ts";
 import type { Release } from "./release.ts";
 import {
   ADMIN,
-  certificateKubeconfigOf,
   inlineKubeconfigOf,
   kubeconfigOf,
   newToken,
@@ -35,8 +33,6 @@ import {
 export interface ControlPlaneOptions {
   /** Where it runs: a node of a lab, or its router. Without it: on the loopback, where the test itself reaches it. */
   readonly namespace?: Namespace;
-  /** The API server's port in the namespace; 6443 by default. */
-  readonly port?: number;
   /** Users beside `admin`, without any rights until RBAC objects give them some. */
   readonly users?: readonly string[];
   /**
@@ -99,8 +95,8 @@ export class ControlPlane implements AsyncDisposable {
 
   /** Starts all of it, and returns when it is ready: 2 to 4 seconds, with a controller manager 3 more. */
   static async start(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
-    const { namespace, port = 6443 } = options;
-    const place = namespace === undefined ? await loopback() : inNamespace(namespace, port);
+    const { namespace } = options;
+    const place = namespace === undefined ? await loopback() : inNamespace(namespace, 6443);
     const plane = new ControlPlane(place, options);
     plane.#guard.start();
     try {
@@ -206,16 +202,14 @@ export class ControlPlane implements AsyncDisposable {
 
   /**
    * Writes a kubeconfig with the user's newest token, and the file with the token that it names, and returns its
-   * path: the same each time, replaced by renaming.
+   * path: the same each time, replaced by renaming. Where both are there, client-go reads the file, and reads it again
+   * from time to time.
    */
   kubeconfig({ user }: { readonly user: string }): string {
-    const path = `${this.directory}/${user}.kubeconfig`;
-    const token = `${this.directory}/${user}.token`;
-    this.#write(token, this.#user(user).token);
-    const caFile = apiServerFiles(this.directory).ca;
-    const config = { server: this.url, caFile, user: this.#user(user), tokenFile: token };
-    this.#write(path, `${JSON.stringify(kubeconfigOf(config), undefined, 2)}\n`);
-    return path;
+    const { token } = this.#user(user);
+    const tokenFile = `${this.directory}/${user}.token`;
+    this.#write(tokenFile, token);
+    return this.#writeKubeconfig(user, { token, tokenFile });
   }
 
   /**
@@ -223,11 +217,9 @@ export class ControlPlane implements AsyncDisposable {
    * it names are those of `certify`.
    */
   certificateKubeconfig({ user }: { readonly user: string }): string {
-    const path = `${this.directory}/${user}.kubeconfig`;
-    const caFile = apiServerFiles(this.directory).ca;
-    const config = { server: this.url, caFile, user: this.#user(user), ...this.certify(user) };
-    this.#write(path, `${JSON.stringify(certificateKubeconfigOf(config), undefined, 2)}\n`);
-    return path;
+    const { certificateFile, keyFile } = this.certify(user);
+    const shown = { "client-certificate": certificateFile, "client-key": keyFile };
+    return this.#writeKubeconfig(user, shown);
   }
 
   /** Gives a user a new key and certificate: in the same files each time, replaced one after the other by renaming. */
@@ -242,10 +234,12 @@ export class ControlPlane implements AsyncDisposable {
     return { certificateFile, keyFile };
   }
 
-  /** The text of a kubeconfig that holds all that it needs, and names no file. */
-  inlineKubeconfig({ user }: { readonly user: string }): string {
+  /** The text of a kubeconfig that holds all that it needs, and names no file; the token is that of one of `users`, or given. */
+  inlineKubeconfig({ user, token = this.#user(user).token }: { user: string; token?: string }) {
     const ca = readFileSync(apiServerFiles(this.directory).ca);
-    return JSON.stringify(inlineKubeconfigOf({ server: this.url, ca, user: this.#user(user) }));
+    return JSON.stringify(
+      inlineKubeconfigOf({ server: this.url, ca, user: { name: user, token } }),
+    );
   }
 
   /** Authenticated requests of a user other than `admin` so far: rejected tokens have no user. */
@@ -289,19 +283,9 @@ export class ControlPlane implements AsyncDisposable {
     return installCrds(this.admin, versions, release);
   }
 
-  /** Has one kind (`serviceimports`) answered with 429, until `installCrds` is called again. */
-  breakConversion(plural: string): Promise<void> {
-    return breakConversion(this.admin, plural);
-  }
-
   /** Removes them with all their objects. */
   removeCrds(): Promise<void> {
     return removeCrds(this.admin);
-  }
-
-  /** Deletes a namespace and all objects in it, one kind after the other, as a controller manager does. */
-  deleteNamespace(name: string): Promise<void> {
-    return deleteNamespace(this.admin, name);
   }
 
   /** Kills all of it and removes the directory. May be repeated. */
@@ -336,6 +320,14 @@ export class ControlPlane implements AsyncDisposable {
     const user = this.#users.get(name);
     if (user === undefined) throw new Error(`there is no user ${name}`);
     return user;
+  }
+
+  #writeKubeconfig(name: string, user: object): string {
+    const path = `${this.directory}/${name}.kubeconfig`;
+    const caFile = apiServerFiles(this.directory).ca;
+    const config = kubeconfigOf({ server: this.url, "certificate-authority": caFile }, name, user);
+    this.#write(path, `${JSON.stringify(config, undefined, 2)}\n`);
+    return path;
   }
 
   /** Readers see the old file or the new one. */

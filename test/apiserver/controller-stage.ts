@@ -37,8 +37,6 @@ export interface ControllerStageOptions {
   readonly nodeOf?: (cluster: string) => Namespace;
   /** More users of every control plane, without any rights. */
   readonly users?: readonly string[];
-  /** The etcd binary of the clusters' control planes. */
-  readonly etcd?: string;
 }
 
 /** Clusters with real control planes and a real controller each, which know each other. */
@@ -54,14 +52,14 @@ export class ControllerStage implements AsyncDisposable {
   /** Starts all control planes, and configures the clusters as peers. No controller runs yet. */
   static async open(options: ControllerStageOptions): Promise<ControllerStage> {
     const { clusters: ids, registry = "mesh", flags = [], controllerManagers = {} } = options;
-    const { shortLeases = [], nodeOf, program, releases = {}, users = [], etcd } = options;
+    const { shortLeases = [], nodeOf, program, releases = {}, users = [] } = options;
     const planes: ControlPlane[] = [];
     try {
       const known = ids.map((id) => {
         const controllerManager = controllerManagers[id] ?? false;
         const namespace = nodeOf?.(id);
         const own = { controllerManager, ...(namespace !== undefined && { namespace }) };
-        return { ...own, ...(etcd !== undefined && { etcd }), users: [USER, PEER, ...users] };
+        return { ...own, users: [USER, PEER, ...users] };
       });
       if (nodeOf === undefined) {
         // One after the other: of several that look for a free port at once, two might find the same.

@@ -23,6 +23,12 @@ interface Crd {
   };
 }
 
+/** A property of a cluster, as it is applied. */
+export function clusterProperty(name: string, value: string) {
+  const kind = { apiVersion: "about.k8s.io/v1beta1", kind: "ClusterProperty" };
+  return { ...kind, metadata: { name }, spec: { value } };
+}
+
 /** The CRDs of a release's deploy/crds. */
 export function crds(release: Release = OURS): Crd[] {
   const directory = `${release.deploy}/crds`;

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { importObject } from "../generators/objects.ts";
-import { AGENT } from "../stages/agent-process.ts";
 import { AgentStage } from "./agent-stage.ts";
 
 const HTTP = { name: "http", port: 80, protocol: "TCP" };
@@ -27,7 +26,6 @@ const API_SERVER = {
 let stage: AgentStage;
 before(async () => {
   stage = await AgentStage.open({
-    crds: "all",
     flags: ["--cluster-id", "c1", "--explicit-vip-cidrs", "0.0.0.0/0,::/0"],
   });
   const { admin } = stage.plane;
@@ -62,14 +60,4 @@ test("an import cannot take an address that the cluster uses, though every range
     assert.ok(!rules.includes(`-d ${vip}/32`), name);
   }
   assert.match(rules, /-d 198\.51\.100\.7\/32 .*shop\/free/);
-});
-
-test("without the flag no address outside the ClusterSet CIDR is taken", async () => {
-  await stage.agent.stop();
-  const kubeconfig = stage.plane.kubeconfig({ user: "agent" });
-  const argv = ["--kubeconfig", kubeconfig, "--node-name", "n1", "--cluster-id", "c1"];
-  const { stdout } = await stage.node.run([AGENT, "plan", ...argv]);
-  const { imports }: { imports: { importKey: string; vips: unknown }[] } = JSON.parse(stdout);
-  const free = imports.find(({ importKey }) => importKey === "shop/free");
-  assert.deepEqual(free?.vips, [{ address: "198.51.100.7", reason: "vip-not-allowed" }]);
 });

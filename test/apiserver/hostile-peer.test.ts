@@ -242,22 +242,6 @@ const ATTACKS: Readonly<Record<string, (peer: Peer) => Attack>> = {
       yield bookmark();
     },
   }),
-  "lines without an end, byte by byte": () => ({
-    *serviceimports() {
-      yield '{"type":"ADDED","object":"';
-      for (const _ of count(200_000)) yield "x";
-    },
-    *endpointslices() {
-      for (const _ of count(100)) yield "x".repeat(1_000_000);
-    },
-  }),
-  "a Lease that is nested 20,000 deep, and changes of region": (peer) => ({
-    *leases() {
-      for (const i of count(3000)) yield event(peer.lease(`r${i}`), "MODIFIED");
-      const deep = `${'{"a":'.repeat(20_000)}1${"}".repeat(20_000)}`;
-      yield event(peer.lease("eu")).replace('"spec":', `"x":${deep},"spec":`);
-    },
-  }),
   "changes without end": (peer) => ({
     *serviceimports() {
       for (const i of count(500)) yield event(peer.record(`shop/web-${i}`));

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { registryNamespace } from "../../controller/registry/names.ts";
+import { eventually } from "../stages/agent-process.ts";
 import { hubRights } from "./controller-rights.ts";
-import { ControllerStage, type StagedCluster } from "./controller-stage.ts";
+import { ControllerStage, SLICE, type StagedCluster } from "./controller-stage.ts";
 import { Witness } from "./witness.ts";
 
 // A hub that goes away, comes back with what it had, with less, or with nothing, or denies writes: no cluster loses what it knew.
@@ -81,20 +82,70 @@ test("members write their exports to an empty new hub, and no cluster loses any 
   assert.deepEqual(taken(), []);
 });
 
-test("a pod that comes and goes while the hub denies a cluster all writes is in its own import, and in the others' later", async () => {
-  const others = ["10.2.0.7", "10.2.0.9", "10.2.0.11", "10.2.0.12", "10.2.0.13"];
-  const metadata = { namespace: registryNamespace("c1"), name: "publisher" };
-  const apiVersion = "rbac.authorization.k8s.io/v1";
-  await stage.hub.admin.delete({ apiVersion, kind: "RoleBinding", metadata });
-  await c1.endpoints("shop/web", ["10.1.0.7", "10.1.0.8"]);
-  await c1.untilImported("shop/web", ["10.1.0.7", "10.1.0.8", ...others]);
-  await c1.endpoints("shop/web", ["10.1.0.7", "10.1.0.8"], false);
-  await c1.untilReady("shop/web", { "10.1.0.7": "dead", "10.1.0.8": "dead" });
-  await c1.endpoints("shop/web", ["10.1.0.8"]);
-  await c1.untilImported("shop/web", ["10.1.0.8", ...others]);
-  await c1.untilCondition("shop/web", "Ready", "False Failed");
-  await c2.untilImported("shop/web", ["10.1.0.7", ...others]);
-  for (const object of hubRights(["c1", "c2"])) await stage.hub.admin.apply(object);
-  await everywhere("shop/web", ["10.1.0.8", ...others]);
-  await c1.untilCondition("shop/web", "Ready", "True Exported");
-});
+const REGISTRY = registryNamespace("c1");
+const RBAC = "rbac.authorization.k8s.io/v1";
+const ADMISSION = "admissionregistration.k8s.io/v1";
+const CLOSED = { apiVersion: ADMISSION, metadata: { name: "closed" } };
+const POLICY = {
+  ...{ ...CLOSED, kind: "ValidatingAdmissionPolicy" },
+  spec: {
+    failurePolicy: "Fail",
+    matchConstraints: {
+      resourceRules: [
+        {
+          ...{ apiGroups: ["discovery.k8s.io"], resources: ["endpointslices"] },
+          ...{ apiVersions: ["v1"], operations: ["CREATE", "UPDATE"] },
+        },
+      ],
+    },
+    validations: [{ expression: `object.metadata.namespace != "${REGISTRY}"`, message: "closed" }],
+  },
+};
+const BINDING = {
+  ...{ ...CLOSED, kind: "ValidatingAdmissionPolicyBinding" },
+  spec: { policyName: "closed", validationActions: ["Deny"] },
+};
+
+/** How the hub rejects all slices of c1, and how it ends. */
+const REJECTIONS = {
+  "lack of rights": {
+    begin: async () => {
+      const metadata = { namespace: REGISTRY, name: "publisher" };
+      await stage.hub.admin.delete({ apiVersion: RBAC, kind: "RoleBinding", metadata });
+    },
+    end: async () => {
+      for (const object of hubRights(["c1", "c2"])) await stage.hub.admin.apply(object);
+    },
+  },
+  "an admission policy": {
+    begin: async () => {
+      const { admin } = stage.hub;
+      for (const object of [POLICY, BINDING]) await admin.apply(object);
+      // The API server enforces a new policy after a moment.
+      const metadata = { namespace: REGISTRY, name: "probe" };
+      const probe = { ...SLICE, metadata, addressType: "IPv4", endpoints: [] };
+      await eventually(() => assert.rejects(admin.apply(probe), /closed/), 30_000);
+    },
+    end: () => stage.hub.admin.delete(BINDING),
+  },
+};
+
+for (const [what, { begin, end }] of Object.entries(REJECTIONS)) {
+  test(`a pod that comes and goes while the hub rejects a cluster's writes for ${what} is in its own import, and in the others' later`, async () => {
+    const others = ["10.2.0.7", "10.2.0.9", "10.2.0.11", "10.2.0.12", "10.2.0.13"];
+    await c1.endpoints("shop/web", ["10.1.0.7"]);
+    await everywhere("shop/web", ["10.1.0.7", ...others]);
+    await begin();
+    await c1.endpoints("shop/web", ["10.1.0.7", "10.1.0.8"]);
+    await c1.untilImported("shop/web", ["10.1.0.7", "10.1.0.8", ...others]);
+    await c1.endpoints("shop/web", ["10.1.0.7", "10.1.0.8"], false);
+    await c1.untilReady("shop/web", { "10.1.0.7": "dead", "10.1.0.8": "dead" });
+    await c1.endpoints("shop/web", ["10.1.0.8"]);
+    await c1.untilImported("shop/web", ["10.1.0.8", ...others]);
+    await c1.untilCondition("shop/web", "Ready", "False Failed");
+    await c2.untilImported("shop/web", ["10.1.0.7", ...others]);
+    await end();
+    await everywhere("shop/web", ["10.1.0.8", ...others]);
+    await c1.untilCondition("shop/web", "Ready", "True Exported");
+  });
+}

@@ -1,16 +1,21 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { programs } from "../../cli/install/manifests.ts";
+import { COMPONENTS, ofCleanup, withComponents } from "../../cli/install/components.ts";
+import { type InstallObject, titleOf } from "../../cli/install/install-object.ts";
+import { cleanup, programs } from "../../cli/install/manifests.ts";
+import { kustomizedWith } from "../../scripts/manifests/components.ts";
 import { rendered } from "../../scripts/manifests/rendered.ts";
 import { kubernetesCommand } from "./commands.ts";
+
+const KUBECTL = kubernetesCommand("kubectl");
 
 test("what kubectl clusterset applies is what kubectl kustomize makes of deploy", () => {
   const file = new URL("../../cli/install/manifests.json", import.meta.url);
   assert.deepEqual(
     JSON.parse(readFileSync(file, "utf8")),
     // JSON has no undefined fields.
-    JSON.parse(JSON.stringify(rendered(kubernetesCommand("kubectl")))),
+    JSON.parse(JSON.stringify(rendered(KUBECTL))),
     "run node scripts/manifests.ts --write after a change in deploy",
   );
 });
@@ -26,4 +31,41 @@ test("images are those of flags, and of the manifests otherwise", () => {
     controller,
     "r.example/a@sha256:1",
   ]);
+});
+
+/** Their order aside, which a join chooses. */
+function byTitle(objects: readonly InstallObject[]): Record<string, unknown> {
+  return Object.fromEntries(
+    objects.map((object) => [titleOf(object), JSON.parse(JSON.stringify(object)) as unknown]),
+  );
+}
+
+/** Each by itself, and some that a platform may have together. */
+const SETS: readonly (readonly string[])[] = [
+  ...COMPONENTS.map((name) => [name]),
+  ["k3s", "monitoring", "nftables"],
+  ["openshift", "scrape", "preflight"],
+  ["nftables", "net-raw", "preflight", "metrics"],
+  ["metrics", "net-raw", "preflight", "nftables"],
+  ["eks", "admission", "monitoring", "privileged"],
+];
+
+for (const mode of ["mesh", "hub"] as const) {
+  test(`components of a join are what kubectl kustomize makes of them: ${mode}`, () => {
+    for (const components of SETS) {
+      assert.deepEqual(
+        byTitle(withComponents(programs(mode, {}), components)),
+        byTitle(kustomizedWith(KUBECTL, `overlays/${mode}`, components)),
+        components.join(),
+      );
+    }
+  });
+}
+
+test("nodes of privileged agents are cleaned by privileged pods", () => {
+  assert.deepEqual(ofCleanup(["nftables"]), []);
+  assert.deepEqual(
+    byTitle(withComponents(cleanup({}), ofCleanup(["privileged"]))),
+    byTitle(kustomizedWith(KUBECTL, "cleanup", ["cleanup-privileged"])),
+  );
 });

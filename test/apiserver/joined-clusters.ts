@@ -1,10 +1,9 @@
-import { readFileSync, renameSync, writeFileSync } from "node:fs";
+import { renameSync, writeFileSync } from "node:fs";
 import { CommandLine, type Ran } from "../stages/command-line.ts";
-import { apiServerFiles } from "./api-server.ts";
 import { ControlPlane } from "./control-plane.ts";
 import { OURS } from "./release.ts";
+import { requestedToken } from "./service-account.ts";
 import { StagedCluster } from "./staged-cluster.ts";
-import { inlineKubeconfigOf } from "./user.ts";
 
 /** Where agents and controllers are. */
 const OWN = "clusterset-proxy";
@@ -75,7 +74,10 @@ export class JoinedClusters implements AsyncDisposable {
       const blank = this.#blank(id);
       const { plane } = blank;
       const kubeconfig = `${plane.directory}/service-account.kubeconfig`;
-      writeFileSync(kubeconfig, await serviceAccountKubeconfig(plane), { mode: 0o600 });
+      // As a pod of the controller has it.
+      const user = "clusterset-controller";
+      const token = await requestedToken(plane, `${OWN}/${user}`);
+      writeFileSync(kubeconfig, plane.inlineKubeconfig({ user, token }), { mode: 0o600 });
       const flags = ["--kubeconfig", kubeconfig, "--registry", registry];
       if (registry === "hub") {
         flags.push("--hub-kubeconfig", await this.mountHub(id));
@@ -114,17 +116,6 @@ function nodeOf(n: number): object {
     metadata: { name: `node-${n}`, labels: { "topology.kubernetes.io/region": `region-${n}` } },
     spec: { podCIDR: `10.${n}.3.0/24`, podCIDRs: [`10.${n}.3.0/24`] },
   };
-}
-
-/** As a pod of the controller has it. */
-async function serviceAccountKubeconfig(plane: ControlPlane): Promise<string> {
-  const path = `/api/v1/namespaces/${OWN}/serviceaccounts/clusterset-controller/token`;
-  const kind = { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest" };
-  const { body } = await plane.admin.request("POST", path, { body: { ...kind, spec: {} } });
-  const { status } = body as { readonly status: { readonly token: string } };
-  const user = { name: "clusterset-controller", groups: [], token: status.token };
-  const ca = readFileSync(apiServerFiles(plane.directory).ca);
-  return JSON.stringify(inlineKubeconfigOf({ server: plane.url, ca, user }));
 }
 
 /** The file that the Secret becomes in a pod of the controller. */

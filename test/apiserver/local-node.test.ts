@@ -1,16 +1,22 @@
 import assert from "node:assert/strict";
+import { readFileSync, writeFileSync } from "node:fs";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { PROPERTY_CLUSTER_ID } from "../../api/keys.ts";
 import { importObject, sliceObject } from "../generators/objects.ts";
 import { AGENT, AgentStage } from "./agent-stage.ts";
+import { apiServerFiles } from "./api-server.ts";
+import { clusterProperty } from "./crds.ts";
 
 const PROGRAM = fileURLToPath(new URL("../../bin/clusterset-agent", import.meta.url));
+/** Gives a program a service account, as kubelet does: $1 is the token's file, $2 the CA's. Nobody else sees it. */
+const AS_POD = `mount -t tmpfs none /mnt && to=/mnt/secrets/kubernetes.io/serviceaccount && mkdir -p $to &&
+  cp "$1" $to/token && cp "$2" $to/ca.crt && mount --no-mtab --move /mnt /run && shift 2 && exec "$@"`;
 const REGION = { "topology.kubernetes.io/region": "eu-west" };
 
 let stage: AgentStage;
 before(async () => {
-  stage = await AgentStage.open({ crds: "all" });
+  stage = await AgentStage.open();
   const { admin } = stage.plane;
   await admin.apply({
     apiVersion: "v1",
@@ -36,16 +42,9 @@ before(async () => {
 });
 after(() => stage[Symbol.asyncDispose]());
 
-function property(value: string): object {
-  return {
-    apiVersion: "about.k8s.io/v1beta1",
-    kind: "ClusterProperty",
-    metadata: { name: PROPERTY_CLUSTER_ID },
-    spec: { value },
-  };
-}
+const property = (value: string) => clusterProperty(PROPERTY_CLUSTER_ID, value);
 
-test("the node's region and zone come from the API server, and changes are programmed", async () => {
+test("cluster ID and region come from the API server, and their changes are programmed, there and back", async () => {
   stage.newAgent();
   await stage.agent.start();
   assert.match(await stage.rules(), /"shop\/web:http regional c1"/);
@@ -59,27 +58,18 @@ test("the node's region and zone come from the API server, and changes are progr
   // An invalid id names no cluster: only the region is known.
   await stage.untilRules(/"shop\/web:http regional c1"/);
   assert.match(stage.agent.log, /ClusterProperty cluster\.clusterset\.k8s\.io/);
-  await stage.plane.admin.apply(property("c1"));
-  await stage.untilRules(/"shop\/web:http local c1"/);
-  assert.equal((await stage.agent.stop()).code, 0);
-});
-
-test("when a node moves to another region, new connections follow, there and back", async () => {
-  const { admin } = stage.plane;
-  const node = { apiVersion: "v1", kind: "Node", metadata: { name: "n1" } };
   const moveTo = (region: string) =>
-    admin.patch(node, { metadata: { labels: { "topology.kubernetes.io/region": region } } });
-  await admin.apply(property("c3"));
-  stage.newAgent();
-  await stage.agent.start();
-  assert.match(await stage.rules(), /"shop\/web:http regional c1"/);
+    stage.plane.admin.patch(
+      { apiVersion: "v1", kind: "Node", metadata: { name: "n1" } },
+      { metadata: { labels: { "topology.kubernetes.io/region": region } } },
+    );
   await moveTo("us-east");
   await stage.untilRules(/"shop\/web:http regional c2"/);
   await moveTo("ap-south");
   await stage.untilRules(/"shop\/web:http global c1"/);
   await moveTo("eu-west");
   await stage.untilRules(/"shop\/web:http regional c1"/);
-  await admin.apply(property("c1"));
+  await stage.plane.admin.apply(property("c1"));
   await stage.untilRules(/"shop\/web:http local c1"/);
   assert.equal((await stage.agent.stop()).code, 0);
 });
@@ -106,4 +96,31 @@ test("plan without any rights reports the reason, in bounded time", {
   assert.match(stderr, /CSP_API_REQUEST/);
   assert.match(stderr, /serviceimports: forbidden/);
   await stage.allow();
+});
+
+/** The output of `plan` in a pod that has this token, and no other reference to the API server. */
+async function planWith(token: string) {
+  const { directory, url } = stage.plane;
+  const file = `${directory}/pod.token`;
+  writeFileSync(file, token);
+  const { hostname, port } = new URL(url);
+  return stage.node.run([
+    ...["env", `KUBERNETES_SERVICE_HOST=${hostname}`, `KUBERNETES_SERVICE_PORT=${port}`],
+    ...["CLUSTERSET_AGENT_NODE_NAME=n1", "unshare", "--mount", "sh", "-c", AS_POD, "sh"],
+    ...[file, apiServerFiles(directory).ca, PROGRAM, "plan"],
+  ]);
+}
+
+test("in a pod the agent uses its cluster's API server and the pod's service account", {
+  timeout: 60_000,
+}, async () => {
+  stage.plane.kubeconfig({ user: AGENT });
+  const { code, stdout, stderr } = await planWith(
+    readFileSync(`${stage.plane.directory}/${AGENT}.token`, "utf8"),
+  );
+  assert.equal(code, 0, stderr);
+  assert.match(stdout, /shop\/web/);
+  const refused = await planWith("nonsense");
+  assert.deepEqual([refused.code, refused.stdout], [1, ""]);
+  assert.match(refused.stderr, /unauthorized/);
 });

@@ -4,7 +4,6 @@ import { importObject, sliceObject } from "../generators/objects.ts";
 import { eventually } from "../stages/agent-process.ts";
 import { AgentStage } from "./agent-stage.ts";
 import { kubernetesCommand } from "./commands.ts";
-import { ControllerStage } from "./controller-stage.ts";
 
 // kube-apiserver fails watch lists with status 500, in the response or as an event of the stream, if its etcd lacks RequestWatchProgress: before 3.4.25 and 3.5.8.
 
@@ -12,7 +11,6 @@ const HTTP = { name: "http", port: 80, protocol: "TCP" };
 
 test("the agent becomes ready and follows changes with Debian's etcd 3.4.23", async () => {
   await using stage = await AgentStage.open({
-    crds: "all",
     flags: ["--cluster-id", "c1"],
     etcd: kubernetesCommand("debian-etcd"),
   });
@@ -29,17 +27,4 @@ test("the agent becomes ready and follows changes with Debian's etcd 3.4.23", as
   );
   const isList = (uri: string) => uri.includes("/serviceimports?") && uri.includes("limit=500");
   assert.equal(stage.asked().filter(({ uri }) => isList(uri)).length, 1);
-});
-
-test("controllers become ready and import with Debian's etcd 3.4.23", async () => {
-  await using stage = await ControllerStage.open({
-    clusters: ["c1", "c2"],
-    etcd: kubernetesCommand("debian-etcd"),
-  });
-  const [c1, c2] = [stage.cluster("c1"), stage.cluster("c2")];
-  await c2.namespace("shop");
-  await stage.start();
-  await c1.serve("shop/web", ["10.1.0.7"]);
-  await c1.export("shop/web");
-  await c2.untilImported("shop/web", ["10.1.0.7"]);
 });

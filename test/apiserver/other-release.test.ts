@@ -15,7 +15,7 @@ import { ControlPlane } from "./control-plane.ts";
 import { ControllerStage } from "./controller-stage.ts";
 import { earlierRelease, earlierReleaseMissing } from "./earlier-release.ts";
 import { OURS, type Release } from "./release.ts";
-import { SLICE } from "./staged-cluster.ts";
+import { endpointsOf, SLICE } from "./staged-cluster.ts";
 import { Witness } from "./witness.ts";
 
 // The programs of the last release beside those of this one, on real API servers. c2 has the last release and c3 this one, from
@@ -177,9 +177,12 @@ describe("this release and the last one", { skip: earlierReleaseMissing() ?? fal
       if (!FAIL_OVER.includes(id)) continue;
       await eventually(async () => {
         const found = await cluster.list(SLICE, namespace, FAILOVER_SLICES);
-        const endpoints = found.flatMap((one) => (one.endpoints as Endpoint[] | null) ?? []);
-        const addresses = endpoints.flatMap((one) => one.addresses).sort();
-        assert.deepEqual(addresses, addressesOf(nearestOthers(id, ids)), `${id}: ${cluster.log}`);
+        const addresses = endpointsOf(found).flatMap((one) => one.addresses);
+        assert.deepEqual(
+          addresses.sort(),
+          addressesOf(nearestOthers(id, ids)),
+          `${id}: ${cluster.log}`,
+        );
       }, 30_000);
     }
   }
@@ -273,10 +276,6 @@ kubectl --context c1 -n clusterset-proxy ${images}`,
 interface DebugPage {
   readonly refused: object;
   readonly clusters: readonly { readonly records: string; readonly refused: object }[];
-}
-
-interface Endpoint {
-  readonly addresses: readonly string[];
 }
 
 function addressesOf(ids: readonly ClusterName[]): string[] {

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { eventually } from "../stages/agent-process.ts";
 import { ControllerStage, SLICE, type StagedCluster } from "./controller-stage.ts";
 import { Kubelets } from "./kubelets.ts";
+import { endpointsOf } from "./staged-cluster.ts";
 
 // Kubernetes' own controllers after an outage of a control plane. controller/liveness/readiness-hold.test.ts proves in memory the endpoints that are held
 // back, and those that are not.
@@ -64,19 +65,10 @@ function clusters() {
   return { a: stage.cluster("a"), b: stage.cluster("b") };
 }
 
-interface Endpoint {
-  readonly conditions: {
-    readonly ready?: boolean;
-    readonly serving?: boolean;
-    readonly terminating?: boolean;
-  };
-}
-
 /** States of the endpoints in slices that a label assigns to a Service: `ready ready`. */
 async function statesOf(cluster: StagedCluster, label: string, service: string): Promise<string> {
   const slices = await cluster.list(SLICE, "shop", `${label}=${service}`);
-  return slices
-    .flatMap(({ endpoints }) => (endpoints ?? []) as readonly Endpoint[])
+  return endpointsOf(slices)
     .map(({ conditions: { ready, serving, terminating } }) => {
       if (terminating === true) return "terminating";
       if (ready === true) return "ready";

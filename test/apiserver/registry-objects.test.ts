@@ -13,25 +13,22 @@ import { decodeRecord } from "../../controller/registry/decode-record.ts";
 import { decodeSlice } from "../../controller/registry/decode-slice.ts";
 import { encodeCluster, encodeRecord, encodeSlice } from "../../controller/registry/encode.ts";
 import { registryNamespace, sliceName } from "../../controller/registry/names.ts";
+import { exportRecord } from "../generators/export-records.ts";
+import { importObject } from "../generators/objects.ts";
 import type { ApiObject } from "./api-client.ts";
 import { ControlPlane } from "./control-plane.ts";
+import { crds } from "./crds.ts";
 
 // What the controller publishes, as a real API server takes, stores and returns it.
 
 const CLUSTER = `${"a".repeat(31)}.${"b".repeat(31)}`;
 const NAMESPACE = registryNamespace(CLUSTER);
 const REGISTRY = { cluster: CLUSTER, namespace: NAMESPACE, clusterSetCidrs: [], endpointCidrs: [] };
+const HTTP = { name: "http", port: 80 };
 const LONG = "s".repeat(63);
-const PLAIN: ExportRecord = {
-  cluster: CLUSTER,
-  key: "demo/serve",
-  exported: 1_767_225_600_000,
-  metadata: { labels: {}, annotations: {} },
-  headless: false,
-  ports: [],
-  families: ["IPv4"],
-  sessionAffinity: "None",
-};
+const PLAIN = exportRecord({
+  ...{ cluster: CLUSTER, key: "demo/serve", exported: 1_767_225_600_000, ports: [] },
+});
 const FULL: ExportRecord = {
   ...PLAIN,
   key: `${LONG}/${LONG}`,
@@ -125,4 +122,63 @@ test("the API server accepts a cluster's Lease, and it is read as written", asyn
   );
   assert.deepEqual(problems, []);
   assert.deepEqual(fact, cluster);
+});
+
+// What deploy/crds accepts.
+
+test("An import is the same in both versions, with every field of mcs-api v0.5.2", async () => {
+  const spec = {
+    ipFamilies: ["IPv4"],
+    sessionAffinity: "ClientIP",
+    sessionAffinityConfig: { clientIP: { timeoutSeconds: 60 } },
+    internalTrafficPolicy: "Local",
+    trafficDistribution: "PreferSameZone",
+  };
+  const ports = [{ name: "http", protocol: "TCP", appProtocol: "http", port: 80 }];
+  const present = {
+    ...{ apiVersion: "multicluster.x-k8s.io/v1beta1", kind: "ServiceImport" },
+    metadata: { namespace: "default", name: "web" },
+  };
+  const old = { ...present, apiVersion: "multicluster.x-k8s.io/v1alpha1" };
+  await plane.admin.create(importObject("default/web", ["10.99.0.1"], ports, spec));
+  const expected = { type: "ClusterSetIP", ips: ["10.99.0.1"], ports, ...spec };
+  assert.deepEqual((await plane.admin.get(present)).spec, expected);
+  assert.deepEqual((await plane.admin.get(old)).spec, expected);
+
+  const status = { clusters: [{ cluster: "c1" }], endpointSliceObjects: "Present" };
+  await plane.admin.patch(old, { status }, "status");
+  assert.deepEqual((await plane.admin.get(present)).status, status);
+});
+
+test("An export and a cluster's properties are kept in both versions", async () => {
+  const spec = { exportedLabels: { a: "1" }, exportedAnnotations: { b: "2" } };
+  const metadata = { namespace: "default", name: "web" };
+  const kind = "ServiceExport";
+  await plane.admin.create({ apiVersion: "multicluster.x-k8s.io/v1alpha1", kind, metadata, spec });
+  const found = { apiVersion: "multicluster.x-k8s.io/v1beta1", kind, metadata };
+  assert.deepEqual((await plane.admin.get(found)).spec, spec);
+
+  const name = "cluster.clusterset.k8s.io";
+  const property = { kind: "ClusterProperty", metadata: { name } };
+  const value = { value: "c1" };
+  await plane.admin.create({ ...property, apiVersion: "about.k8s.io/v1beta1", spec: value });
+  const read = await plane.admin.get({ ...property, apiVersion: "about.k8s.io/v1alpha1" });
+  assert.deepEqual(read.spec, value);
+});
+
+test("An import that violates the schema is rejected", async () => {
+  const refused = [
+    importObject("default/a", ["10.99.0.1"], [HTTP], { type: "Mesh" }),
+    importObject("default/b", ["10.99.0.1", "fd00::1", "10.99.0.2"], [HTTP]),
+    importObject("default/c", ["10.99.0.1"], [{ name: "http" }]),
+  ];
+  for (const object of refused) await assert.rejects(plane.admin.create(object), { status: 422 });
+});
+
+test("The versions of a CRD have one schema", () => {
+  for (const { spec, metadata } of crds()) {
+    const [first, ...others] = spec.versions.map(({ schema }) => schema);
+    assert.equal(others.length, 1, metadata.name);
+    for (const other of others) assert.deepEqual(other, first, metadata.name);
+  }
 });

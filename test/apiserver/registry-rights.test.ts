@@ -16,7 +16,6 @@ import {
 } from "../../common/kubernetes/kinds.ts";
 import { LEASE_MS, LeaderElector } from "../../common/lease/leader-elector.ts";
 import { LEASES } from "../../common/lease/lease.ts";
-import type { ExportRecord } from "../../controller/model/facts.ts";
 import { encodeCluster, encodeRecord, encodeSlice } from "../../controller/registry/encode.ts";
 import { registryNamespace } from "../../controller/registry/names.ts";
 import {
@@ -28,6 +27,7 @@ import {
   registryQueries,
 } from "../../controller/stores/resources.ts";
 import { EVENTS } from "../../controller/sync/event-recorder.ts";
+import { exportRecord } from "../generators/export-records.ts";
 import { ControlPlane } from "./control-plane.ts";
 import { EVERYWHERE, type RightsObject, rightsFiles, rightsIn } from "./rights.ts";
 import { unusedRights } from "./rights-used.ts";
@@ -106,22 +106,9 @@ async function refused(...attempts: readonly (() => Promise<unknown>)[]): Promis
   }
 }
 
-function recordOf(cluster: string): ExportRecord {
-  return {
-    cluster,
-    key: "shop/web",
-    exported: 1_767_225_600_000,
-    metadata: { labels: {}, annotations: {} },
-    headless: false,
-    ports: [{ name: "http", protocol: "TCP", port: 80 }],
-    families: ["IPv4"],
-    sessionAffinity: "None",
-  };
-}
-
 /** The objects that a cluster publishes, in the registry of any cluster. */
 function published(cluster: string, namespace: string) {
-  const record = recordOf(cluster);
+  const record = exportRecord({ cluster, key: "shop/web" });
   const endpoint = { address: "10.1.0.7", ready: true, serving: true, terminating: false };
   const slice = {
     key: `${namespace}/web.shop.v4-0`,

@@ -66,6 +66,20 @@ export function rightsIn(
   });
 }
 
+/** The roles of the plugin's guide for users who only look, and their bindings. */
+export function readerRights(user: string): RightsObject[] {
+  const guide = readFileSync(`${OURS.deploy}/../docs/guides/kubectl-plugin.md`, "utf8");
+  const roles = [...guide.matchAll(/^```yaml\n(apiVersion: rbac.*?)^```$/gms)];
+  return roles.flatMap(([, text = ""]) => {
+    const role = parse(text) as RightsObject;
+    const { kind, metadata } = role;
+    const binding = { apiVersion: `${RBAC}/v1`, kind: `${kind}Binding`, metadata };
+    const subjects = [{ kind: "User", name: user }];
+    const roleRef = { apiGroup: RBAC, kind, name: metadata.name };
+    return [role, { ...binding, subjects, roleRef }];
+  });
+}
+
 /** The same objects, with a user of a test in the place of the service account of this name. */
 export function boundTo(
   user: string,

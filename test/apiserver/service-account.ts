@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import { systemClock } from "../../common/clock.ts";
 import type { ApiServer } from "../../common/kubernetes/api-server.ts";
 import { connect } from "../../common/kubernetes/connect.ts";
@@ -6,13 +5,20 @@ import { Reflector, type ResourceQuery } from "../../common/kubernetes/reflector
 import { ApiWriter } from "../../common/kubernetes/writer.ts";
 import { logLines } from "../doubles/log-lines.ts";
 import { eventually } from "../stages/agent-process.ts";
-import { apiServerFiles } from "./api-server.ts";
 import type { ControlPlane } from "./control-plane.ts";
 import type { Rule } from "./rights.ts";
-import { inlineKubeconfigOf } from "./user.ts";
 
 const PATIENCE_MS = 60_000;
 const REVIEW = { apiVersion: "authorization.k8s.io/v1", kind: "SelfSubjectRulesReview" };
+
+/** A token of the service account `namespace/name`, as a pod of it has. */
+export async function requestedToken({ admin }: ControlPlane, account: string): Promise<string> {
+  const [namespace, name] = account.split("/");
+  const path = `/api/v1/namespaces/${namespace}/serviceaccounts/${name}/token`;
+  const kind = { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest" };
+  const { body } = await admin.request("POST", path, { body: { ...kind, spec: {} } });
+  return (body as { readonly status: { readonly token: string } }).status.token;
+}
 
 /** A service account with a real token, in our own programs' hands: its kubeconfig is text, as in a peer's Secret. */
 export class ServiceAccount implements AsyncDisposable {
@@ -26,12 +32,7 @@ export class ServiceAccount implements AsyncDisposable {
 
   /** Of `namespace/name`, by a token that is good for an hour. */
   static async requested(plane: ControlPlane, account: string): Promise<ServiceAccount> {
-    const [namespace, name] = account.split("/");
-    const path = `/api/v1/namespaces/${namespace}/serviceaccounts/${name}/token`;
-    const kind = { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest" };
-    const { body } = await plane.admin.request("POST", path, { body: { ...kind, spec: {} } });
-    const { status } = body as { readonly status: { readonly token: string } };
-    return ServiceAccount.with(plane, account, status.token);
+    return ServiceAccount.with(plane, account, await requestedToken(plane, account));
   }
 
   /** By the token in the Secret `namespace/name`, once kube-controller-manager has put it there. */
@@ -48,9 +49,7 @@ export class ServiceAccount implements AsyncDisposable {
   }
 
   private static async with(plane: ControlPlane, name: string, token: string) {
-    const ca = readFileSync(apiServerFiles(plane.directory).ca);
-    const user = { name, groups: [], token };
-    const text = JSON.stringify(inlineKubeconfigOf({ server: plane.url, ca, user }));
+    const text = plane.inlineKubeconfig({ user: name, token });
     const { log } = logLines();
     return new ServiceAccount(await connect({ kubeconfig: { text, from: name }, log }));
   }

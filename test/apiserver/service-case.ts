@@ -284,6 +284,11 @@ export class ServiceCase<Cluster extends CaseCluster = CaseCluster> {
     });
   }
 
+  /** Waits until there is an import in every cluster, and the check holds for each. */
+  async everywhere(check: (found: ServiceImport) => void): Promise<void> {
+    for (const id of this.clusters) await this.untilImported(id, check);
+  }
+
   /** Waits until the check holds for the imported slices in a cluster that list endpoints. */
   async untilSlices(id: string, check: (found: readonly Slice[]) => void): Promise<Slice[]> {
     return this.until(id, async () => {

@@ -16,7 +16,7 @@ const PAGES = "127.0.0.1:10270";
 export const USER = "controller";
 
 /** By what the replicas of a controller elect their leader. */
-export const LEADER = {
+const LEADER = {
   apiVersion: "coordination.k8s.io/v1",
   kind: "Lease",
   metadata: { namespace: "clusterset-proxy", name: "clusterset-controller" },
@@ -60,9 +60,9 @@ export class StagedCluster implements AsyncDisposable {
     this.#user = user;
   }
 
-  /** Starts the controller, and waits for nothing. `through`: a command that starts it in turn, such as `env A=b`. */
-  async launch(through: readonly string[] = []): Promise<void> {
-    const argv = [...through, ...this.program, ...this.#flags, "--log-format", "json"];
+  /** Starts the controller, and waits for nothing. */
+  async launch(): Promise<void> {
+    const argv = [...this.program, ...this.#flags, "--log-format", "json"];
     if (this.#node !== undefined) {
       this.#process = this.#node.spawn([...argv, "--http-address", PAGES]);
       return;
@@ -118,11 +118,11 @@ export class StagedCluster implements AsyncDisposable {
    * The controller is killed without a word, and another one started at once. The Lease that it led by is deleted, as a person
    * may who knows that it is dead: no replica calls itself what another did, so the new one would wait until it runs out.
    */
-  async replace(through: readonly string[] = []): Promise<void> {
+  async replace(): Promise<void> {
     await this.kill();
     const path = await this.plane.admin.pathOf(LEADER);
     await this.plane.admin.request("DELETE", path);
-    await this.launch(through);
+    await this.launch();
   }
 
   /** What the controller has written to its own API server so far, but for Leases. */
@@ -138,33 +138,24 @@ export class StagedCluster implements AsyncDisposable {
 
   /** An object; undefined if there is none. */
   async find(kind: ApiReference, key: string): Promise<ApiObject | undefined> {
-    const [namespace = "", name = ""] = key.split("/");
-    return this.plane.admin.find({ ...kind, metadata: { namespace, name } });
+    return this.plane.admin.find(referenceOf(kind, key));
   }
 
-  /** A Service with these endpoints, as a controller manager would make them, and its export. */
+  /** A Service with these endpoints, as a controller manager would make them, and its namespace. */
   async serve(key: string, addresses: readonly string[], more: object = {}): Promise<void> {
-    const [namespace = "", name = ""] = key.split("/");
-    await this.plane.admin.apply({
-      apiVersion: "v1",
-      kind: "Namespace",
-      metadata: { name: namespace },
-    });
-    await this.plane.admin.apply({
-      apiVersion: "v1",
-      kind: "Service",
-      metadata: { namespace, name },
-      spec: { ports: [{ name: "http", port: 80, protocol: "TCP" }], ...more },
-    });
+    const service = referenceOf({ apiVersion: "v1", kind: "Service" }, key);
+    await this.namespace(service.metadata.namespace);
+    const spec = { ports: [{ name: "http", port: 80, protocol: "TCP" }], ...more };
+    await this.plane.admin.apply({ ...service, spec });
     await this.endpoints(key, addresses);
   }
 
   /** The endpoints of a Service. */
   async endpoints(key: string, addresses: readonly string[], ready = true): Promise<void> {
-    const [namespace = "", name = ""] = key.split("/");
+    const { metadata, ...slice } = referenceOf(SLICE, `${key}-1`);
+    const labels = { "kubernetes.io/service-name": metadata.name.replace(/-1$/, "") };
     await this.plane.admin.apply({
-      ...SLICE,
-      metadata: { namespace, name: `${name}-1`, labels: { "kubernetes.io/service-name": name } },
+      ...{ ...slice, metadata: { ...metadata, labels } },
       addressType: "IPv4",
       ports: [{ name: "http", port: 8080, protocol: "TCP" }],
       endpoints: addresses.map((address) => ({ addresses: [address], conditions: { ready } })),
@@ -173,13 +164,21 @@ export class StagedCluster implements AsyncDisposable {
 
   /** Exports a Service. */
   async export(key: string): Promise<void> {
-    const [namespace = "", name = ""] = key.split("/");
-    await this.plane.admin.apply({ ...EXPORT, metadata: { namespace, name } });
+    await this.plane.admin.apply(referenceOf(EXPORT, key));
   }
 
   /** A namespace. */
   async namespace(name: string): Promise<void> {
-    await this.plane.admin.apply(namespaceOf(name));
+    await this.plane.admin.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name } });
+  }
+
+  #importedSlices(key: string): Promise<ApiObject[]> {
+    const { namespace, name } = referenceOf(SLICE, key).metadata;
+    return this.list(SLICE, namespace, `multicluster.kubernetes.io/service-name=${name}`);
+  }
+
+  async #importedEndpoints(key: string): Promise<Endpoint[]> {
+    return endpointsOf(await this.#importedSlices(key));
   }
 
   /** Waits until the controller has logged this. */
@@ -200,11 +199,8 @@ export class StagedCluster implements AsyncDisposable {
 
   /** Waits until the imported endpoints are ready, serving, or neither (`dead`), by address. */
   async untilReady(key: string, expected: Readonly<Record<string, string>>): Promise<void> {
-    const [namespace = "", name = ""] = key.split("/");
-    const selector = `multicluster.kubernetes.io/service-name=${name}`;
     await eventually(async () => {
-      const slices = await this.list(SLICE, namespace, selector);
-      const found = Object.fromEntries(conditionsOf(slices));
+      const found = Object.fromEntries((await this.#importedEndpoints(key)).map(conditionOf));
       for (const [address, condition] of Object.entries(expected)) {
         if (found[address] !== condition) {
           throw new Error(`${this.id}: ${JSON.stringify(found)}\n${this.log}`);
@@ -225,15 +221,9 @@ export class StagedCluster implements AsyncDisposable {
 
   /** Waits until an import has a VIP, and slices with just these addresses. */
   async untilImported(key: string, addresses: readonly string[]): Promise<ApiObject> {
-    const [namespace = "", name = ""] = key.split("/");
     return eventually(async () => {
       const found = await this.find(IMPORT, key);
-      const slices = await this.list(
-        SLICE,
-        namespace,
-        `multicluster.kubernetes.io/service-name=${name}`,
-      );
-      const has = addressesOf(slices);
+      const has = (await this.#importedEndpoints(key)).flatMap((one) => one.addresses).sort();
       const vips = (found?.spec as { ips?: string[] } | undefined)?.ips ?? [];
       if (found === undefined || vips.length === 0 || has.join() !== [...addresses].sort().join()) {
         throw new Error(
@@ -246,14 +236,9 @@ export class StagedCluster implements AsyncDisposable {
 
   /** Waits until there is neither import nor slice of a name. */
   async untilGone(key: string): Promise<void> {
-    const [namespace = "", name = ""] = key.split("/");
     await eventually(async () => {
       const found = await this.find(IMPORT, key);
-      const slices = await this.list(
-        SLICE,
-        namespace,
-        `multicluster.kubernetes.io/service-name=${name}`,
-      );
+      const slices = await this.#importedSlices(key);
       if (found !== undefined || slices.length > 0) {
         throw new Error(`${this.id}: ${key} is still there\n${this.log}`);
       }
@@ -271,28 +256,28 @@ export class StagedCluster implements AsyncDisposable {
   }
 }
 
-/** A namespace, as it is applied. */
-export function namespaceOf(name: string, labels: Readonly<Record<string, string>> = {}): object {
-  return { apiVersion: "v1", kind: "Namespace", metadata: { name, labels } };
-}
-
+/** An endpoint of a slice. */
 interface Endpoint {
   readonly addresses: readonly string[];
-  readonly conditions: { readonly ready?: boolean; readonly serving?: boolean };
+  readonly conditions: {
+    readonly ready?: boolean;
+    readonly serving?: boolean;
+    readonly terminating?: boolean;
+  };
 }
 
-function conditionsOf(slices: readonly ApiObject[]): [string, string][] {
-  return slices
-    .flatMap(({ endpoints }) => (endpoints as Endpoint[] | null) ?? [])
-    .map(({ addresses: [address = ""], conditions: { ready, serving } }) => [
-      address,
-      ready === true ? "ready" : serving === true ? "serving" : "dead",
-    ]);
+/** The endpoints of slices, in order. Of an empty list, an API server makes null. */
+export function endpointsOf(slices: readonly ApiObject[]): Endpoint[] {
+  return slices.flatMap(({ endpoints }) => (endpoints as Endpoint[] | null) ?? []);
 }
 
-function addressesOf(slices: readonly ApiObject[]): string[] {
-  return slices
-    .flatMap(({ endpoints }) => (endpoints as { addresses: string[] }[] | null) ?? [])
-    .flatMap(({ addresses }) => addresses)
-    .sort();
+function conditionOf({ addresses: [address = ""], conditions }: Endpoint): [string, string] {
+  const { ready, serving } = conditions;
+  return [address, ready === true ? "ready" : serving === true ? "serving" : "dead"];
+}
+
+/** The object of a kind by its namespace and name. */
+function referenceOf({ apiVersion, kind }: ApiReference, key: string) {
+  const [namespace = "", name = ""] = key.split("/");
+  return { apiVersion, kind, metadata: { namespace, name } };
 }

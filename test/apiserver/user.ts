@@ -26,62 +26,24 @@ export function tokenFile(users: Iterable<User>): string {
   return `${lines.join("\n")}\n`;
 }
 
-export interface KubeconfigOptions {
-  readonly server: string;
-  readonly caFile: string;
-  readonly user: User;
-  /** A file with the user's token and nothing else. */
-  readonly tokenFile: string;
-}
-
-/**
- * A kubeconfig of one cluster and one user. It names the token and a file with it: where both are there,
- * client-go reads the file, and reads it again from time to time.
- */
-export function kubeconfigOf({ server, caFile, user, tokenFile }: KubeconfigOptions): object {
-  return {
-    apiVersion: "v1",
-    kind: "Config",
-    clusters: [{ name: "test", cluster: { server, "certificate-authority": caFile } }],
-    users: [{ name: user.name, user: { token: user.token, tokenFile } }],
-    contexts: [{ name: "test", context: { cluster: "test", user: user.name } }],
-    "current-context": "test",
-  };
-}
-
-/** A kubeconfig of one cluster and one user with a certificate. */
-export function certificateKubeconfigOf(of: {
-  readonly server: string;
-  readonly caFile: string;
-  readonly user: User;
-  readonly certificateFile: string;
-  readonly keyFile: string;
-}): object {
-  const { server, caFile, user, certificateFile, keyFile } = of;
-  const shown = { "client-certificate": certificateFile, "client-key": keyFile };
-  return {
-    apiVersion: "v1",
-    kind: "Config",
-    clusters: [{ name: "test", cluster: { server, "certificate-authority": caFile } }],
-    users: [{ name: user.name, user: shown }],
-    contexts: [{ name: "test", context: { cluster: "test", user: user.name } }],
-    "current-context": "test",
-  };
-}
-
-/** A kubeconfig of one cluster and one user that names no file. `ca`: PEM. */
-export function inlineKubeconfigOf(of: {
-  readonly server: string;
-  readonly ca: Buffer;
-  readonly user: User;
-}): object {
-  const cluster = { server: of.server, "certificate-authority-data": of.ca.toString("base64") };
+/** A kubeconfig of one cluster and one user; what both have besides their names. */
+export function kubeconfigOf(cluster: object, name: string, user: object): object {
   return {
     apiVersion: "v1",
     kind: "Config",
     clusters: [{ name: "test", cluster }],
-    users: [{ name: of.user.name, user: { token: of.user.token } }],
-    contexts: [{ name: "test", context: { cluster: "test", user: of.user.name } }],
+    users: [{ name, user }],
+    contexts: [{ name: "test", context: { cluster: "test", user: name } }],
     "current-context": "test",
   };
+}
+
+/** A kubeconfig that names no file. `ca`: PEM. */
+export function inlineKubeconfigOf(of: {
+  readonly server: string;
+  readonly ca: Buffer;
+  readonly user: Pick<User, "name" | "token">;
+}): object {
+  const cluster = { server: of.server, "certificate-authority-data": of.ca.toString("base64") };
+  return kubeconfigOf(cluster, of.user.name, { token: of.user.token });
 }

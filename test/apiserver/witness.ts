@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { LABEL_SOURCE_CLUSTER } from "../../api/keys.ts";
 import type { ApiClient, ApiObject, ApiReference } from "./api-client.ts";
 import { IMPORT, SLICE, type StagedCluster } from "./staged-cluster.ts";
@@ -16,7 +17,6 @@ export class Witness implements AsyncDisposable {
   readonly #ended: readonly Promise<void>[];
   /** By kind and name: the contents that each object must keep. */
   readonly #had = new Map<string, readonly string[]>();
-  readonly #listeners = new Set<() => void>();
   readonly #lost: string[] = [];
   #isOver = false;
   #writes = 0;
@@ -33,11 +33,6 @@ export class Witness implements AsyncDisposable {
     return this.#lost.splice(0);
   }
 
-  /** Imports and imported slices that were deleted. */
-  get deleted(): readonly string[] {
-    return this.#lost.filter((loss) => loss.startsWith("DELETED "));
-  }
-
   /** Imports whose VIP has changed, and watches that have ended: faults, whatever users do meanwhile. */
   get faults(): readonly string[] {
     const faults = [`MODIFIED ${IMPORT.kind} `, ENDED];
@@ -46,15 +41,8 @@ export class Witness implements AsyncDisposable {
 
   /** Resolves once so many more writes were seen, or after `patience` milliseconds. */
   async writesMore(count: number, patience: number): Promise<void> {
-    const end = this.#writes + count;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const look = () => this.#writes >= end && resolve();
-    const timer = setTimeout(resolve, patience);
-    this.#listeners.add(look);
-    look();
-    await promise;
-    clearTimeout(timer);
-    this.#listeners.delete(look);
+    const [end, until] = [this.#writes + count, performance.now() + patience];
+    while (this.#writes < end && performance.now() < until) await sleep(1);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -74,7 +62,6 @@ export class Witness implements AsyncDisposable {
           this.#see(type, object);
           from = { resourceVersion: object.metadata.resourceVersion };
           this.#writes++;
-          for (const listener of this.#listeners) listener();
         }
       }
     } catch (error) {

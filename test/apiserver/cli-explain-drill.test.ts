@@ -4,21 +4,32 @@ import type { HeldPort } from "../../agent/backends/backend.ts";
 import { pages } from "../../agent/observe/pages.ts";
 import type { ImportPlan } from "../../agent/plan/import-plan.ts";
 import { planImport } from "../../agent/plan/plan.ts";
+import { fieldAt } from "../../api/parse/fields.ts";
 import { agentFacts, modelOf, nodeFactOf } from "../../cli/agents/facts.ts";
 import { agentSettings } from "../../cli/agents/settings.ts";
 import type { Explanation } from "../../cli/view/explanation.ts";
 import { isUsage } from "../../common/config/usage.ts";
 import { HttpServer } from "../../common/http.ts";
-import { createLogger } from "../../common/log.ts";
+import { logLines } from "../doubles/log-lines.ts";
 import { importObject, sliceObject } from "../generators/objects.ts";
 import { CommandLine } from "../stages/command-line.ts";
 import { ControlPlane } from "./control-plane.ts";
+import { clusterProperty } from "./crds.ts";
 import { PodPorts } from "./pod-ports.ts";
 
 const PORTS = [{ name: "http", port: 80, protocol: "TCP" }];
 const TARGETS = [{ name: "http", port: 8080, protocol: "TCP" }];
 const VIP = "241.0.0.1";
-const WEB = importObject("shop/web", [VIP], PORTS);
+const IMPORT = importObject("shop/web", [VIP], PORTS);
+
+const RECORD = "clusterset-proxy.io/drill-replicas";
+const WEB = {
+  apiVersion: "apps/v1",
+  kind: "Deployment",
+  metadata: { namespace: "shop", name: "web" },
+};
+const PODS = { apiVersion: "v1", kind: "Pod", metadata: { namespace: "shop" } };
+const FLAGS = ["--yes", "--image", "caller:1", "--timeout", "2s", "--settle", "1s"];
 
 let plane: ControlPlane;
 let user: CommandLine;
@@ -31,18 +42,32 @@ let held: readonly HeldPort[] = [];
 let health: readonly string[] = [];
 
 before(async () => {
-  plane = await ControlPlane.start({});
+  plane = await ControlPlane.start({ controllerManager: { controllers: "serviceaccount" } });
   await plane.installCrds();
   const { admin } = plane;
   for (const name of ["shop", "clusterset-proxy"])
     await admin.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name } });
+  await admin.apply(clusterProperty("cluster.clusterset.k8s.io", "c1"));
+  for (const name of ["web", "bare"]) {
+    await admin.apply({
+      apiVersion: "v1",
+      kind: "Service",
+      metadata: { namespace: "shop", name },
+      spec: { selector: { app: name }, ports: [{ port: 80 }] },
+    });
+  }
   await admin.apply({
-    apiVersion: "about.k8s.io/v1beta1",
-    kind: "ClusterProperty",
-    metadata: { name: "cluster.clusterset.k8s.io" },
-    spec: { value: "c1" },
+    ...WEB,
+    spec: {
+      replicas: 3,
+      selector: { matchLabels: { app: "web" } },
+      template: {
+        metadata: { labels: { app: "web" } },
+        spec: { containers: [{ name: "web", image: "web:1" }] },
+      },
+    },
   });
-  await admin.apply(WEB);
+  await admin.apply(IMPORT);
   await slices(["10.1.0.1"], ["10.2.0.1", "10.2.0.2"]);
   agent = new HttpServer(
     { host: "127.0.0.1", port: 0 },
@@ -62,7 +87,7 @@ before(async () => {
       findings: () => [],
       remarks: () => [...health],
     }),
-    createLogger({ level: "error", format: "json" }, { write: () => undefined }),
+    logLines().log,
   );
   ports = await PodPorts.start(plane);
   await ports.pod("agent", "agent-1", await agent.start());
@@ -86,11 +111,14 @@ async function slices(c1: Endpoints, c2: Endpoints): Promise<void> {
   for (const one of all) await plane.admin.apply(one);
   const settings = agentSettings([]);
   assert.ok(!isUsage(settings));
-  const property = {
-    metadata: { name: "cluster.clusterset.k8s.io" },
-    spec: { value: "c1" },
+  const property = clusterProperty("cluster.clusterset.k8s.io", "c1");
+  const objects = {
+    imports: [IMPORT],
+    slices: all,
+    properties: [property],
+    holders: [],
+    nodes: [],
   };
-  const objects = { imports: [WEB], slices: all, properties: [property], holders: [], nodes: [] };
   const facts = agentFacts(objects, settings.config);
   const node = nodeFactOf("n1", facts, settings.config);
   const view = modelOf(facts, settings.config).view("shop/web");
@@ -161,16 +189,11 @@ test("an agent that is behind, and a kernel with other rules, are named with wha
 test("a VIP is its import; another address is its owner's, or nobody's", async () => {
   assert.equal((await explained(VIP)).found.import, "shop/web");
   assert.equal((await explained(`${VIP}:80`)).found.import, "shop/web");
-  await plane.admin.apply({
+  const service = await plane.admin.apply({
     apiVersion: "v1",
     kind: "Service",
     metadata: { namespace: "shop", name: "plain" },
     spec: { ports: [{ port: 80 }] },
-  });
-  const service = await plane.admin.get({
-    apiVersion: "v1",
-    kind: "Service",
-    metadata: { namespace: "shop", name: "plain" },
   });
   const { clusterIP } = service.spec as { clusterIP: string };
   const owned = await user.run("explain", clusterIP);
@@ -232,4 +255,41 @@ test("an agent that does not answer is said, and the explanation is that of the 
   assert.equal(code, 3);
   assert.deepEqual(found.agent.unread, { reason: "absent", detail: "the node has no agent" });
   assert.equal(rows.length, 3);
+});
+
+// What of a drill needs no kubelet; the drill itself is in test/e2e/drill.test.ts.
+
+async function replicas() {
+  const live = await plane.admin.find(WEB);
+  return [fieldAt(live, "spec", "replicas"), fieldAt(live, "metadata", "annotations", RECORD)];
+}
+
+test("a drill that cannot be done changes nothing and says why", async () => {
+  const why = async (...argv: string[]) => {
+    const { code, note } = await user.run("drill", ...argv, ...FLAGS);
+    assert.equal(code, 1);
+    return note;
+  };
+  assert.match(await why("shop/none"), /no Service shop\/none/);
+  assert.match(await why("shop/bare"), /no Deployment or StatefulSet/);
+  await slices([], ["10.2.0.1"]);
+  assert.match(await why("shop/web"), /do not go to this cluster, but to global c2 \(1\)/);
+  await slices(["10.1.0.1"], []);
+  assert.match(await why("shop/web", "--port", "81"), /no such TCP port/);
+  assert.equal((await user.run("drill", "shop/web", "--rate", "1000")).code, 2);
+  const asked = await user.run("drill", "shop/web", "--image", "caller:1");
+  assert.deepEqual([asked.code, await replicas()], [1, [3, undefined]], "without a yes");
+});
+
+test("what an interrupted drill has left at nothing gets its replicas back, and a caller that does not start is deleted", async () => {
+  await plane.admin.patch(WEB, {
+    metadata: { annotations: { [RECORD]: "3" } },
+    spec: { replicas: 0 },
+  });
+  const { code, note } = await user.run("drill", "shop/web", ...FLAGS);
+  assert.equal(code, 1);
+  assert.match(note, /scaling back what an interrupted drill has left/);
+  assert.match(note, /pod shop\/clusterset-drill-\S+ is Pending \(after 2 s\)/);
+  assert.deepEqual(await replicas(), [3, undefined]);
+  assert.deepEqual(await plane.admin.list(PODS), []);
 });

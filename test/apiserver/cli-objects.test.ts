@@ -1,13 +1,26 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { delimiter, dirname, join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import { buildProgram } from "../../scripts/build/bundle.ts";
+import { makeExecutable } from "../../scripts/build/executable.ts";
 import { importObject, sliceObject } from "../generators/objects.ts";
 import { CommandLine } from "../stages/command-line.ts";
+import { kubernetesCommand } from "./commands.ts";
 import { ControlPlane } from "./control-plane.ts";
+import { EXPORT } from "./controller-stage.ts";
+import { clusterProperty } from "./crds.ts";
+
+// Commands that need no program of ours: simulate, export and unexport; and in which forms the plugin runs.
 
 const AGENT = fileURLToPath(new URL("../../bin/clusterset-agent", import.meta.url));
+const PLUGIN = fileURLToPath(new URL("../../bin/kubectl-clusterset", import.meta.url));
+const run = promisify(execFile);
+const folder = mkdtempSync(join(tmpdir(), "cli-objects-"));
 const PORTS = [{ name: "http", port: 80, protocol: "TCP" }];
 const EU = { "topology.kubernetes.io/region": "eu" };
 
@@ -20,20 +33,28 @@ before(async () => {
   for (const name of ["shop", "clusterset-proxy"])
     await admin.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name } });
   await admin.apply({ apiVersion: "v1", kind: "Node", metadata: { name: "n1", labels: EU } });
-  await admin.apply({
-    apiVersion: "about.k8s.io/v1beta1",
-    kind: "ClusterProperty",
-    metadata: { name: "cluster.clusterset.k8s.io" },
-    spec: { value: "c1" },
-  });
+  await admin.apply(clusterProperty("cluster.clusterset.k8s.io", "c1"));
   await admin.apply(importObject("shop/web", ["241.0.0.1"], PORTS));
   await slice("c1", ["10.1.0.1", "10.1.0.2"]);
   await slice("c2", ["10.2.0.1"]);
+  for (const [name, team] of [
+    ["web", "a"],
+    ["api", "a"],
+    ["db", "b"],
+  ] as const) {
+    await admin.apply({
+      apiVersion: "v1",
+      kind: "Service",
+      metadata: { namespace: "shop", name, labels: { team } },
+      spec: { ports: [{ port: 80 }] },
+    });
+  }
   user = new CommandLine({ c1: plane.inlineKubeconfig({ user: "admin" }) });
 });
 after(async () => {
   user?.[Symbol.dispose]();
   await plane?.remove();
+  rmSync(folder, { recursive: true });
 });
 
 function slice(cluster: string, addresses: readonly (string | object)[]): Promise<unknown> {
@@ -56,17 +77,9 @@ async function simulated(...argv: readonly string[]): Promise<readonly unknown[]
 
 /** The tier, reason and endpoints of the agent's own `plan`. */
 async function planned() {
-  const { stdout } = await promisify(execFile)(AGENT, [
-    ...[
-      "plan",
-      "--kubeconfig",
-      plane.kubeconfig({ user: "admin" }),
-      "--node-name",
-      "n1",
-      "-o",
-      "json",
-    ],
-  ]);
+  const kubeconfig = plane.kubeconfig({ user: "admin" });
+  const flags = ["--kubeconfig", kubeconfig, "--node-name", "n1", "-o", "json"];
+  const { stdout } = await run(AGENT, ["plan", ...flags]);
   const { services } = (
     JSON.parse(stdout) as {
       imports: { services: { tier: string; reason: string; endpoints: unknown[] }[] }[];
@@ -133,4 +146,82 @@ test("the exit code is 4 if connections were rejected, and an unknown cluster, i
   assert.match(invalid.note, /ServiceImport shop\/web.*spec\.ports.*7/);
   assert.equal((await user.run("simulate", "a/b/c")).code, 2);
   assert.equal((await user.run("simulate", "--scale", "web=0")).code, 2);
+});
+
+async function isExported(name: string): Promise<boolean> {
+  return (
+    (await plane.admin.find({ ...EXPORT, metadata: { namespace: "shop", name } })) !== undefined
+  );
+}
+
+test("Services are exported and withdrawn by name or label; a second time changes nothing", async () => {
+  const one = await user.run("export", "shop/web");
+  assert.deepEqual([one.code, one.out], [0, "c1: serviceexport/web in shop created\n"]);
+  const both = await user.run("export", "-n", "shop", "-l", "team=a");
+  assert.match(both.out, /serviceexport\/api in shop created\n/);
+  assert.match(both.out, /serviceexport\/web in shop unchanged\n/);
+  assert.equal(await isExported("db"), false);
+  const gone = await user.run("unexport", "web", "-n", "shop");
+  assert.equal(gone.out, "c1: serviceexport/web in shop deleted\n");
+  assert.equal(await isExported("web"), false);
+  assert.equal(
+    (await user.run("unexport", "shop/web")).out,
+    "c1: serviceexport/web in shop not found\n",
+  );
+});
+
+test("a dry run writes nothing; a Service that does not exist, or no Service at all, is an error", async () => {
+  const dry = await user.run("export", "shop/db", "--dry-run");
+  assert.equal(dry.out, "c1: serviceexport/db in shop created (dry run)\n");
+  assert.equal(await isExported("db"), false);
+  const missing = await user.run("export", "shop/none");
+  assert.equal(missing.code, 1);
+  assert.match(missing.note, /^error: c1: there is no Service shop\/none/);
+  assert.equal((await user.run("export")).code, 2);
+  assert.equal((await user.run("export", "web", "-l", "a=b")).code, 2);
+});
+
+test("kubectl runs the plugin, and completes its commands", async () => {
+  symlinkSync(PLUGIN, join(folder, "kubectl-clusterset"));
+  const kubectl = kubernetesCommand("kubectl");
+  const PATH = [folder, dirname(kubectl), process.env.PATH].join(delimiter);
+  const KUBECACHEDIR = join(folder, "cache");
+  const env = { ...process.env, PATH, KUBECONFIG: user.kubeconfig, KUBECACHEDIR };
+  const script = await run(kubectl, ["clusterset", "completion", "--kubectl"], { env });
+  writeFileSync(join(folder, "kubectl_complete-clusterset"), script.stdout, { mode: 0o755 });
+  const completed = async (...argv: readonly string[]) =>
+    (await run(kubectl, ["__complete", "clusterset", ...argv], { env })).stdout;
+  assert.match(await completed("dra"), /^drain\n/);
+  assert.match(await completed("drain", "c1", "--context", ""), /^c1\n/);
+  const bash = await run(
+    "bash",
+    [
+      "-c",
+      `eval "$(kubectl-clusterset completion bash)"; COMP_WORDS=(kubectl-clusterset dr); COMP_CWORD=1; _kubectl_clusterset; echo "$COMPREPLY"`,
+    ],
+    { env },
+  );
+  assert.equal(bash.stdout, "drain\n");
+});
+
+test("the bundle for Node, and the executable that needs no Node, work like the sources", async () => {
+  const [file] = (await buildProgram("cli", folder)) as [string];
+  const executable = join(folder, "executable");
+  await makeExecutable(file, executable);
+  const argv = ["simulate", "--without", "c1", "--without", "c2"];
+  const expected = await user.run(...argv);
+  assert.equal(expected.code, 4);
+  assert.match(expected.out, /rejected \(no-endpoint\)/);
+  // No PATH: neither finds a Node, or a kubectl.
+  const env = { KUBECONFIG: user.kubeconfig };
+  for (const [command, ...first] of [[process.execPath, file], [executable]] as [
+    string,
+    ...string[],
+  ][]) {
+    await assert.rejects(run(command, [...first, ...argv], { env }), {
+      code: expected.code,
+      stdout: expected.out,
+      stderr: "",
+    });
+  }
 });

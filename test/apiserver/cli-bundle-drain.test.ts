@@ -4,12 +4,20 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { ANNOTATION_DRAIN } from "../../api/keys.ts";
+import { fieldAt } from "../../api/parse/fields.ts";
 import { HttpServer, plainText } from "../../common/http.ts";
-import { createLogger } from "../../common/log.ts";
+import { registryNamespace } from "../../controller/registry/names.ts";
+import { logLines } from "../doubles/log-lines.ts";
 import { eventually } from "../stages/agent-process.ts";
 import { CommandLine } from "../stages/command-line.ts";
-import { ControllerStage } from "./controller-stage.ts";
+import type { ApiReference } from "./api-client.ts";
+import type { ControlPlane } from "./control-plane.ts";
+import { ControllerStage, IMPORT } from "./controller-stage.ts";
 import { PodPorts } from "./pod-ports.ts";
+
+/** The name of a context, as Amazon's tools choose it. */
+const TWO = "arn:aws:eks:eu-west-1:1:cluster/two";
 
 /** Each is planted in one place, and looks like what is usually there. */
 const PLANTED = {
@@ -19,6 +27,17 @@ const PLANTED = {
   applied: "planted-applied-4711",
   password: "planted-password-4711",
   key: "cGxhbnRlZC1rZXktNDcxMQ",
+};
+
+const OWN_SIDE = {
+  apiVersion: "about.k8s.io/v1beta1",
+  kind: "ClusterProperty",
+  metadata: { name: "cluster.clusterset.k8s.io" },
+};
+const PEER = {
+  apiVersion: "v1",
+  kind: "Secret",
+  metadata: { namespace: "clusterset-proxy", name: "peer-c2" },
 };
 
 let mesh: ControllerStage;
@@ -31,6 +50,8 @@ before(async () => {
   mesh = await ControllerStage.open({ clusters: ["c1", "c2"] });
   await mesh.start();
   const [c1, c2] = [mesh.cluster("c1"), mesh.cluster("c2")];
+  for (const { plane } of [c1, c2])
+    await eventually(async () => assert.ok(await plane.admin.find(OWN_SIDE)), 30_000);
   await c1.namespace("shop");
   await c2.serve("shop/web", ["10.2.0.7"]);
   await c2.export("shop/web");
@@ -38,12 +59,12 @@ before(async () => {
   ports = await PodPorts.start(c1.plane);
   await ports.pod("controller", "controller-1", c1.pagesPort);
   ports.logs.set("controller-1", `${c1.log}\nPlanted: bearer ${PLANTED.password}\n`);
-  agent = new HttpServer({ host: "127.0.0.1", port: 0 }, agentPages(), quiet());
+  agent = new HttpServer({ host: "127.0.0.1", port: 0 }, agentPages(), logLines().log);
   await ports.pod("agent", "agent-1", await agent.start());
   await plant();
   user = new CommandLine({
     one: c1.plane.inlineKubeconfig({ user: "admin" }),
-    "arn:aws:eks:eu-west-1:1:cluster/two": c2.plane.inlineKubeconfig({ user: "admin" }),
+    [TWO]: c2.plane.inlineKubeconfig({ user: "admin" }),
   });
 });
 after(async () => {
@@ -53,10 +74,6 @@ after(async () => {
   await mesh?.[Symbol.asyncDispose]();
   rmSync(folder, { recursive: true });
 });
-
-function quiet() {
-  return createLogger({ level: "error", format: "json" }, { write: () => undefined });
-}
 
 /** An agent that reports what it should not. */
 function agentPages() {
@@ -190,4 +207,78 @@ test("Ctrl-C ends it, and leaves no incomplete archive", async () => {
   stop.abort();
   assert.equal(await writing.code, 1);
   assert.ok(!existsSync(file));
+});
+
+async function stated({ admin }: ControlPlane, object: ApiReference): Promise<unknown> {
+  return fieldAt(await admin.find(object), "metadata", "annotations", ANNOTATION_DRAIN);
+}
+
+async function messageOfImport(): Promise<string> {
+  const found = await mesh.cluster("c1").find(IMPORT, "shop/web");
+  const conditions = fieldAt(found, "status", "conditions") as { type: string; message: string }[];
+  return conditions.find(({ type }) => type === "Ready")?.message ?? "";
+}
+
+test("drain states the drain on the cluster itself if a context is its own, and undrain takes it back", async () => {
+  const [c1, c2] = [mesh.cluster("c1").plane, mesh.cluster("c2").plane];
+  const drained = await user.run(
+    ...["drain", "c2", "--for", "2h", "--reason", "kernel upgrade", "--context", `one,${TWO}`],
+  );
+  assert.equal(drained.code, 0, drained.note);
+  assert.match(
+    drained.out,
+    /^\S+two: clusterproperty\/cluster\.clusterset\.k8s\.io drained, effective in all clusters\ncluster c2 is drained until \S+Z\n$/,
+  );
+  assert.equal(await stated(c1, PEER), undefined);
+  await eventually(async () =>
+    assert.match(await messageOfImport(), / Drained: c2 until \S+Z by ann \(kernel upgrade\)\.$/),
+  );
+  const undrained = await user.run("undrain", "c2", "--context", `one,${TWO}`);
+  assert.equal(undrained.code, 0, undrained.note);
+  assert.equal(await stated(c2, OWN_SIDE), undefined);
+});
+
+test("of importing clusters that are named, drain concerns these; without a name, the whole clusterset", async () => {
+  const { plane } = mesh.cluster("c1");
+  const one = ["--context", "one"];
+  const { code, out } = await user.run("drain", "c2", "--for", "1h", ...one);
+  assert.equal(code, 0);
+  assert.match(out, /^one: secret\/peer-c2 drained, effective in this importing cluster only\n/);
+  assert.match(String(await stated(plane, PEER)), /for=3600s; by=ann$/);
+  await eventually(async () => assert.match(await messageOfImport(), / Drained: c2 until /));
+  assert.equal((await user.run("undrain", "c2", ...one)).code, 0);
+  assert.equal(await stated(plane, PEER), undefined);
+  const none = await user.run("undrain", "c2", ...one);
+  assert.equal(none.out, "no drain of cluster c2 is stated in one\n");
+  const all = await user.run("drain", "c2", "--for", "1h");
+  assert.match(all.out, /^\S+two: clusterproperty\/\S+ drained, effective in all clusters\n/);
+  assert.equal((await user.run("undrain", "c2")).code, 0);
+});
+
+test("with a hub, drain annotates the namespace of the cluster's registry there", async () => {
+  await using stage = await ControllerStage.open({ clusters: ["c1"], registry: "hub" });
+  using operator = new CommandLine({ hub: stage.hub.inlineKubeconfig({ user: "admin" }) });
+  const { code, out } = await operator.run("drain", "c1", "--for", "30m");
+  assert.equal(code, 0);
+  const namespace = {
+    apiVersion: "v1",
+    kind: "Namespace",
+    metadata: { name: registryNamespace("c1") },
+  };
+  assert.match(out, /^hub: namespace\/\S+ drained, effective in all clusters of the hub\n/);
+  assert.match(String(await stated(stage.hub, namespace)), /for=1800s/);
+});
+
+test("a dry run changes nothing, and an unknown cluster or an invalid length is an error that names it", async () => {
+  const dry = await user.run("drain", "c2", "--for", "1h", "--dry-run");
+  assert.match(dry.out, /\(dry run\)\n/);
+  assert.equal(await stated(mesh.cluster("c1").plane, PEER), undefined);
+  const unknown = await user.run("drain", "c9", "--for", "1h");
+  assert.equal(unknown.code, 1);
+  assert.match(unknown.note, /^No context is cluster c9/);
+  for (const length of ["2", "31d", "-1h", "1h30m"]) {
+    const wrong = await user.run("drain", "c2", `--for=${length}`);
+    assert.equal(wrong.code, 2);
+    assert.match(wrong.note, new RegExp(`'${length}' is invalid`));
+  }
 });
