@@ -11,15 +11,17 @@ const MOST_AFFINITY_SECONDS = 86_400;
 
 /**
  * Parses the exported properties of a Service, or of a ServiceImport, which has the same fields. Undefined without a
- * valid IP family. Invalid ports and policies are left out.
+ * valid IP family. Invalid ports and policies are left out. `unstated`: the IP families of an object without the field; default: it is invalid.
  */
 export function parseServiceProperties(
   object: unknown,
   headless: boolean,
   complaints: Complaints,
+  unstated: readonly Family[] = [],
 ): ServiceProperties | undefined {
   const spec = fieldAt(object, "spec");
-  const families = parseFamilies(spec, complaints);
+  const isUnstated = unstated.length > 0 && isUnset(fieldAt(spec, "ipFamilies"));
+  const families = isUnstated ? unstated : parseFamilies(spec, complaints);
   if (families.length === 0) return undefined;
   const affinity = parseAffinity(spec, complaints);
   const internalTrafficPolicy = parsePolicy(spec, complaints);

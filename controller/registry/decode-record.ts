@@ -1,3 +1,4 @@
+import { FAMILIES } from "../../api/address.ts";
 import {
   ANNOTATION_EXPORTED_ANNOTATIONS,
   ANNOTATION_EXPORTED_AT,
@@ -51,7 +52,8 @@ export function decodeRecord(
     }
     const exported = decodeAge(object, complaints);
     if (exported === undefined) return undefined;
-    const properties = parseServiceProperties(object, type === "Headless", complaints);
+    // An API server whose CRD is of mcs-api v0.3 or older removes the field; the slices show the families.
+    const properties = parseServiceProperties(object, type === "Headless", complaints, FAMILIES);
     if (properties === undefined) return undefined;
     const metadata = decodeMetadata(object, complaints);
     const { cluster } = registry;
