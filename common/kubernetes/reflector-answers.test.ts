@@ -69,22 +69,6 @@ describe("the response to a write", () => {
     assert.deepEqual(it.believed, it.actual);
   });
 
-  test("after the version of the list in progress is not missing in that list", async () => {
-    await using it = await ReflectorStage.of(3);
-    it.server.initialEvents = "refused";
-    it.server.objects.compact();
-    it.server.disturb("expired");
-    it.things.put("o0", 1);
-    it.onChanged = () => {
-      it.onChanged = () => undefined;
-      it.reflector.wrote(write(it));
-    };
-    it.news();
-    await it.pass(2000);
-    assert.ok(!it.news().includes("-shop/web"));
-    assert.deepEqual(it.believed, it.actual);
-  });
-
   for (const [name, what] of [
     ["o0", "an object that is known"],
     ["web", "an object that is new"],
