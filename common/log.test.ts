@@ -92,12 +92,6 @@ test("a pretty line shows an error as code, message and cause, with a stack if i
   );
 });
 
-test("hostile text can neither control the terminal nor start a new line", () => {
-  const hostile = "x\u001b[2J\r\nINFO  forged\u009b\u2028";
-  const [line = ""] = pretty((log) => log.warn(`Odd ${hostile}`, { name: hostile }));
-  assert.match(line, /^[\x20-\x7e]+\n$/);
-});
-
 test("only the level has a colour, and only if requested", () => {
   const [line] = pretty((log) => log.warn("Odd.", { n: 1 }), true);
   assert.equal(line, "\u001b[33mWARN \u001b[0m Odd.  n=1\n");

@@ -80,18 +80,6 @@ function plugin(script: string): object {
   return { exec: { apiVersion, command: "sh", args: ["-c", script], interactiveMode: "Never" } };
 }
 
-test("a plugin runs once, and again after the server rejected its credentials", async () => {
-  await using fake = await FakeApiServer.start();
-  const runs = fake.file("runs");
-  const script = `echo >> ${runs}; echo '{"status":{"token":"run-'$(wc -l < ${runs})'"}}'`;
-  fake.writeKubeconfig(plugin(script));
-  const { credentials, authorization } = await load(fake);
-  assert.equal(await authorization(), "Bearer run-1");
-  assert.equal(await authorization(), "Bearer run-1");
-  credentials.refused();
-  assert.equal(await authorization(), "Bearer run-2");
-});
-
 test("a failing plugin is no-credentials with the reason; the next request runs it again", async () => {
   await using fake = await FakeApiServer.start();
   fake.writeKubeconfig(plugin("echo no cloud >&2; exit 1"));
