@@ -2,8 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import type { Command } from "commander";
-import { StaticApiServer, type StaticObject } from "../test/doubles/static-api-server.ts";
-import { importObject, sliceObject } from "../test/generators/objects.ts";
+import { staticMember } from "../test/doubles/static-member.ts";
 import { CommandLine } from "../test/stages/command-line.ts";
 import { withDryRunKinds } from "./command-line.ts";
 import { PLAIN } from "./output/table.ts";
@@ -36,16 +35,7 @@ test("each command that reads clusters has -o, --kubeconfig and --request-timeou
 });
 
 test("each command that changes clusters has --dry-run, with or without a kind; it takes no argument for its kind", () => {
-  for (const name of [
-    "export",
-    "unexport",
-    "drain",
-    "undrain",
-    "join",
-    "upgrade",
-    "rotate",
-    "leave",
-  ])
+  for (const name of "export unexport drain undrain join upgrade rotate leave".split(" "))
     assert.ok(has(commands.find((one) => one.name() === name) ?? program, "--dry-run"), name);
   const kinds = (line: string) => withDryRunKinds(line.split(" ")).join(" ");
   assert.equal(kinds("leave --dry-run c1"), "leave --dry-run=client c1");
@@ -64,35 +54,14 @@ test("help has lines of 80 characters, or of the terminal's width, and readable 
     }
 });
 
-const PORTS = [{ name: "http", port: 80, protocol: "TCP" }];
-
-/** `cluster-1` or `cluster-2`, each of which imports and can export shop/web. */
-function member(id: string) {
-  const property = (name: string, value: string) => ({ metadata: { name }, spec: { value } });
-  const slice = (cluster: string, address: string) =>
-    sliceObject(`web-${cluster}`, "shop/web", { cluster }, PORTS, [address]) as StaticObject;
-  return StaticApiServer.start({
-    objects: {
-      clusterproperties: [
-        property("cluster.clusterset.k8s.io", id),
-        property("clusterset.k8s.io", "prod"),
-      ] as unknown as StaticObject[],
-      serviceimports: [importObject("shop/web", ["241.0.0.1"], PORTS) as StaticObject],
-      endpointslices: [slice("cluster-1", "10.1.0.1"), slice("cluster-2", "10.2.0.1")],
-      nodes: [{ apiVersion: "v1", metadata: { name: "n1" }, spec: {} }],
-      services: [{ apiVersion: "v1", metadata: { namespace: "shop", name: "web" } }],
-    },
-  });
-}
-
 test("the examples of README are run as they are written, and do what README says", async () => {
   const readme = readFileSync(`${import.meta.dirname}/../README.md`, "utf8");
   const lines = [...readme.matchAll(/^kubectl clusterset (.*?)(?: +#.*)?$/gm)].map(
     // The placeholder of a node.
     ([, line = ""]) => line.replace("NODE", "n1"),
   );
-  await using one = await member("cluster-1");
-  await using two = await member("cluster-2");
+  await using one = await staticMember("cluster-1");
+  await using two = await staticMember("cluster-2");
   using user = new CommandLine({ "cluster-2": two.kubeconfig, "cluster-1": one.kubeconfig });
   const shown: Readonly<Record<string, RegExp>> = {
     export: /^cluster-2: serviceexport\/web in shop created$/m,
