@@ -9,7 +9,6 @@ import { helmTemplate, kustomize, type Manifest, type Values } from "./rendered.
 // The chart clusterset-proxy and the manifests of deploy/ are the same objects, one by one: rendered by Helm and by kubectl.
 
 const DEPLOY = join(import.meta.dirname, "../../deploy");
-const BOTH_FAMILIES = ["241.0.0.0/8", "fdc5:e750:1::/112"];
 
 const EXCEPT_FARGATE = {
   nodeAffinity: {
@@ -28,7 +27,7 @@ const EXCEPT_FARGATE = {
 /** The values that do what a component of deploy/ does. */
 const COMPONENTS: Readonly<Record<string, Values>> = {
   admission: { admissionPolicies: true },
-  "dual-stack": { clustersetCIDRs: BOTH_FAMILIES },
+  "dual-stack": { clustersetCIDRs: ["241.0.0.0/8", "fdc5:e750:1::/112"] },
   eks: { agent: { affinity: EXCEPT_FARGATE } },
   ipvs: { agent: { backends: ["ipvs", "iptables"] } },
   k3s: { agent: { netRaw: true } },
@@ -63,19 +62,15 @@ function assertSame(chart: readonly Manifest[], manifests: readonly Manifest[]):
   );
 }
 
-test("by default, the chart is the overlay mesh", () => {
-  assertSame(helmTemplate("clusterset-proxy"), fromKustomize("mesh"));
-});
-
-test("with registry.mode hub, it is the overlay hub", () => {
-  const values = { registry: { mode: "hub" } };
-  assertSame(helmTemplate("clusterset-proxy", values), fromKustomize("hub"));
-});
-
-test("without a controller, it is the overlay agents", () => {
-  const values = { controller: { enabled: false } };
-  assertSame(helmTemplate("clusterset-proxy", values), fromKustomize("agents"));
-});
+for (const [overlay, values] of [
+  ["mesh", {}],
+  ["hub", { registry: { mode: "hub" } }],
+  ["agents", { controller: { enabled: false } }],
+] as const) {
+  test(`with the values ${JSON.stringify(values)}, the chart is the overlay ${overlay}`, () => {
+    assertSame(helmTemplate("clusterset-proxy", values), fromKustomize(overlay));
+  });
+}
 
 test("every component has values, or a reason why it has none", () => {
   const all = globSync("components/*", { cwd: DEPLOY }).map((path) => basename(path));
@@ -90,12 +85,10 @@ for (const [component, values] of Object.entries(COMPONENTS)) {
 
 test("several components are all their values together", () => {
   const all = ["dual-stack", "ipvs", "metrics", "net-raw", "preflight"];
-  const agent = {
-    ...{ backends: ["ipvs", "iptables"], pagesOnNodeAddress: true },
-    ...{ netRaw: true, preflight: true },
-  };
+  const values = all.map((component) => COMPONENTS[component] ?? {});
+  const agent = Object.assign({}, ...values.map(({ agent = {} }) => agent));
   assertSame(
-    helmTemplate("clusterset-proxy", { agent, clustersetCIDRs: BOTH_FAMILIES }),
+    helmTemplate("clusterset-proxy", Object.assign({}, ...values, { agent })),
     fromKustomize("mesh", all),
   );
 });

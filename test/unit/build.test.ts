@@ -23,17 +23,21 @@ function output(cwd: string, ...args: readonly string[]): string {
   return stdout;
 }
 
-test("the bundled agent runs outside of the tree, and prints its version", async (t) => {
-  const out = folder(t);
-  await bundle(join(root, "agent/main.ts"), join(out, "agent.mjs"));
-  const version = `clusterset-agent ${packageJson.version} (Node ${process.versions.node})\n`;
-  assert.equal(output(out, "agent.mjs", "version"), version);
-  // Of package.json, ours or that of a dependency, nothing else.
-  assert.doesNotMatch(readFileSync(join(out, "agent.mjs"), "utf8"), /["']?devDependencies["']?:/);
-  assert.deepEqual(JSON.parse(output(out, "agent.mjs", "plan", "--manifests", ".")), {
-    imports: [],
+for (const program of ["agent", "controller"]) {
+  test(`the bundled ${program} runs outside of the tree, and prints its version`, async (t) => {
+    const out = folder(t);
+    const file = `${program}.mjs`;
+    await bundle(join(root, `${program}/main.ts`), join(out, file));
+    const { versions } = process;
+    const version = `clusterset-${program} ${packageJson.version} (Node ${versions.node})\n`;
+    assert.equal(output(out, file, "version"), version);
+    // Of package.json, ours or that of a dependency, nothing else.
+    assert.doesNotMatch(readFileSync(join(out, file), "utf8"), /["']?devDependencies["']?:/);
+    if (program === "controller") return;
+    const plan = JSON.parse(output(out, file, "plan", "--manifests", "."));
+    assert.deepEqual(plan, { imports: [] });
   });
-});
+}
 
 test("a bundle does not load undici, which it does not use", async (t) => {
   const out = folder(t);
@@ -54,13 +58,6 @@ test("a bundle is ASCII, so that V8 stores it with one byte per character, and p
   assert.equal(output(out, "--eval", printed), "–→\n");
 });
 
-test("the bundled controller runs outside of the tree, and prints its version", async (t) => {
-  const out = folder(t);
-  await bundle(join(root, "controller/main.ts"), join(out, "controller.mjs"));
-  const version = `clusterset-controller ${packageJson.version} (Node ${process.versions.node})\n`;
-  assert.equal(output(out, "controller.mjs", "version"), version);
-});
-
 test("a build stops at a native part of netlink that is not the reviewed one", (t) => {
   const netlink = folder(t);
   for (const architecture of ["x64", "arm64"]) {
@@ -76,12 +73,12 @@ test("a build stops at a native part of netlink that is not the reviewed one", (
 
 test("a bundle loads netlink's native part from its own directory", async (t) => {
   const out = folder(t);
-  await bundle(join(root, "test/unit/load-netlink.ts"), join(out, "netlink.mjs"));
+  await bundle(join(root, "test/packages/open-netlink.ts"), join(out, "netlink.mjs"));
   assert.deepEqual(
     copyNative(out).map((path) => basename(path)),
     ["netlink-linux-x64.node", "netlink-linux-arm64.node"],
   );
-  assert.equal(output(out, "netlink.mjs"), "open\n");
+  assert.equal(output(out, "netlink.mjs", "netfilter"), "open\n");
 });
 
 test("npm ci accepts package-lock.json: each package that it names is pinned by a digest", () => {

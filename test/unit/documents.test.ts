@@ -4,7 +4,6 @@ import { dirname, join } from "node:path";
 import { test } from "node:test";
 import * as AGENT from "../../agent/observe/metric-table.ts";
 import { AgentMetrics } from "../../agent/observe/metrics.ts";
-import { REASONS } from "../../api/reasons.ts";
 import { ERRORS } from "../../common/errors.ts";
 import * as CONTROLLER from "../../controller/observe/metric-table.ts";
 import { ControllerMetrics } from "../../controller/observe/metrics.ts";
@@ -25,16 +24,6 @@ test("generated blocks of documents match the code (node scripts/documents.ts --
       `${document}: ${name} is behind the code`,
     );
   }
-});
-
-/** The words in code style that begin the rows of a document's tables. */
-function rowWords(document: string): string[] {
-  return [...read(document).matchAll(/^\| `([^`]+)` \|/gm)].map(([, word = ""]) => word);
-}
-
-test("ERRORS.md and REASONS.md list every code and reason once, and no others", () => {
-  assert.deepEqual(rowWords("docs/ERRORS.md"), Object.keys(ERRORS));
-  assert.deepEqual(rowWords("docs/REASONS.md"), Object.keys(REASONS));
 });
 
 test("ERRORS.md has instructions for every code, and for no other", () => {

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { queries } from "../../agent/sources/kubernetes/queries.ts";
@@ -227,11 +227,8 @@ test("rights for one cluster name it everywhere, without a placeholder left", ()
   }
 });
 
-test("documents name existing files, labels and annotations of rights", () => {
+test("documents name existing labels and annotations of rights", () => {
   const guide = readFileSync(`${ROOT}/docs/guides/mesh-or-hub.md`, "utf8");
-  const files = [...guide.matchAll(/\bdeploy\/[\w./-]*\w/g)].map(([file]) => file);
-  assert.ok(files.length > 10);
-  for (const file of files) assert.ok(existsSync(`${ROOT}/${file}`), file);
   const named = [...guide.matchAll(/clusterset-proxy\.io\/[a-z-]+/g)].map(([key]) => key);
   assert.deepEqual(
     new Set(named),
