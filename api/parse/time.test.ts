@@ -4,30 +4,16 @@ import { Complaints } from "./complaints.ts";
 import { parseCreated, timeOf } from "./time.ts";
 
 test("a time is parsed in any precision and zone", () => {
-  const time = Date.UTC(2026, 0, 1);
-  for (const text of [
-    "2026-01-01T00:00:00Z",
-    "2026-01-01T00:00:00.000000Z",
-    "2026-01-01T01:00:00+01:00",
-  ]) {
-    assert.equal(timeOf(text), time);
+  const time = "2026-01-01T00:00:00";
+  for (const text of [`${time}Z`, `${time}.000000Z`, "2026-01-01T01:00:00+01:00"]) {
+    assert.equal(timeOf(text), Date.UTC(2026, 0, 1));
   }
 });
 
 test("an invalid or ambiguous time is undefined", () => {
   const local = "2026-01-01T00:00:00";
-  for (const text of [
-    local,
-    "2026-01-01",
-    "1 Jan 2026",
-    "2026-13-01T00:00:00Z",
-    "",
-    5,
-    null,
-    [local],
-  ]) {
-    assert.equal(timeOf(text), undefined);
-  }
+  const invalid = ["2026-01-01", "1 Jan 2026", "2026-13-01T00:00:00Z", "", 5, null];
+  for (const text of [local, [local], ...invalid]) assert.equal(timeOf(text), undefined);
 });
 
 test("an invalid creationTimestamp is a problem, a missing one is not", () => {
