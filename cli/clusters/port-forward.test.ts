@@ -76,6 +76,11 @@ function answering(body: string, size = 3): (socket: WebSocket) => void {
 }
 
 const never = (): AbortSignal => new AbortController().signal;
+/** A page of the pod's port. */
+async function page(kubelet: Kubelet, path: string, signal = never()) {
+  return readPage(await forwardedPort(kubelet.access, POD, signal), path, signal);
+}
+
 const isFault = (reason: string, text: RegExp) => (thrown: unknown) => {
   assert.ok(thrown instanceof ApiFault, String(thrown));
   assert.equal(thrown.reason, reason);
@@ -86,11 +91,7 @@ const isFault = (reason: string, text: RegExp) => (thrown: unknown) => {
 test("a page is read through a pod's port, in however many messages it arrives", async () => {
   for (const size of [1, 3, 1000]) {
     await using kubelet = await Kubelet.start(answering("hello world", size));
-    const connection = await forwardedPort(kubelet.access, POD, never());
-    assert.deepEqual(await readPage(connection, "/readyz", never()), {
-      status: 200,
-      text: "hello world",
-    });
+    assert.deepEqual(await page(kubelet, "/readyz"), { status: 200, text: "hello world" });
     assert.deepEqual(kubelet.paths, [
       "v4.channel.k8s.io /api/v1/namespaces/clusterset-proxy/pods/agent-1/portforward?ports=10269",
     ]);
@@ -100,8 +101,7 @@ test("a page is read through a pod's port, in however many messages it arrives",
 test("a long page arrives whole", async () => {
   const body = "x".repeat(3_000_000);
   await using kubelet = await Kubelet.start(answering(body, 32_768));
-  const connection = await forwardedPort(kubelet.access, POD, never());
-  assert.equal((await readPage(connection, "/metrics", never())).text, body);
+  assert.equal((await page(kubelet, "/metrics")).text, body);
 });
 
 test("what the kubelet reports of the port is the error", async () => {
@@ -109,21 +109,18 @@ test("what the kubelet reports of the port is the error", async () => {
     begin(socket);
     socket.send(message(ERROR, "dial tcp4 127.0.0.1:10269: connect: connection refused\n"));
   });
-  const connection = await forwardedPort(kubelet.access, POD, never());
-  await assert.rejects(
-    readPage(connection, "/readyz", never()),
-    isFault("unreachable", /^dial tcp4 .* connection refused$/),
-  );
+  const expected = isFault("unreachable", /^dial tcp4 .* connection refused$/);
+  await assert.rejects(page(kubelet, "/readyz"), expected);
 });
 
 test("a missing right and an unknown pod are errors that say so", async () => {
-  await using denied = await Kubelet.start(() => undefined, "403 Forbidden");
-  await assert.rejects(
-    forwardedPort(denied.access, POD, never()),
-    isFault("forbidden", /pods\/portforward: 403/),
-  );
-  await using unknown = await Kubelet.start(() => undefined, "404 Not Found");
-  await assert.rejects(forwardedPort(unknown.access, POD, never()), isFault("refused", /404/));
+  for (const [status, fault] of [
+    ["403 Forbidden", isFault("forbidden", /pods\/portforward: 403/)],
+    ["404 Not Found", isFault("refused", /404/)],
+  ] as const) {
+    await using kubelet = await Kubelet.start(() => undefined, status);
+    await assert.rejects(page(kubelet, "/readyz"), fault);
+  }
 });
 
 test("a connection that ends in the middle of a page is an error", async () => {
@@ -134,8 +131,7 @@ test("a connection that ends in the middle of a page is an error", async () => {
       socket.close();
     });
   });
-  const connection = await forwardedPort(kubelet.access, POD, never());
-  await assert.rejects(readPage(connection, "/readyz", never()), isFault("unreachable", /closed/));
+  await assert.rejects(page(kubelet, "/readyz"), isFault("unreachable", /closed/));
 });
 
 test("a signal ends a page that never comes, and closes the connection", async () => {
