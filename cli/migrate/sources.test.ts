@@ -40,7 +40,7 @@ function lines({ findings }: Migration): string[] {
 
 const made = (migration: Migration, step: ObjectStep) => manifestsOf(migration, step);
 
-function object(kind: string, key: string, more: object = {}): { kind: string } {
+function object(kind: string, key: string, more: object = {}) {
   const [name = "", namespace] = key.split("/").reverse();
   return { kind, metadata: { ...(namespace && { namespace }), name }, ...more };
 }

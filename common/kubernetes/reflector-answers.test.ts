@@ -31,14 +31,7 @@ describe("the response to a write", () => {
     assert.deepEqual(it.news().slice(-2), ["+shop/web", "-shop/web"]);
     it.reflector.wrote(answer);
     assert.deepEqual(it.news(), []);
-  });
-
-  test("does not restore a deleted object if the watch was opened again before it arrives", async () => {
-    await using it = await ReflectorStage.of(3);
-    const answer = write(it);
-    it.things.delete("web");
-    await it.settle();
-    it.news();
+    // Nor if the watch was opened again before it arrives.
     for (let i = 0; i < 2; i++) {
       it.server.disturb("close");
       await it.settle();

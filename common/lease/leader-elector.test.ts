@@ -16,9 +16,7 @@ async function world(replicas: number): Promise<LeaseWorld> {
 }
 
 function replica(it: LeaseWorld, index: number) {
-  const found = it.replicas[index];
-  assert.ok(found);
-  return found;
+  return it.replicas[index] ?? assert.fail(`no replica ${index}`);
 }
 
 test("the first replica leads, the others are on standby; the leader writes every two seconds, and reads nothing", async () => {
@@ -30,9 +28,9 @@ test("the first replica leads, the others are on standby; the leader writes ever
   );
   assert.deepEqual(replica(it, 1).elector.state, { reason: "standby", holder: "replica-0" });
   await using alone = await world(1);
-  const before = alone.server.asked.length;
+  alone.server.asked.splice(0);
   await alone.pass(23_000);
-  assert.deepEqual(alone.server.asked.slice(before), Array(10).fill("PUT"));
+  assert.deepEqual(alone.server.asked, Array(10).fill("PUT"));
 });
 
 test("when the leader crashes, another leads once the Lease has expired", async () => {
@@ -61,11 +59,10 @@ test("after a clean stop of the leader, another replica leads with its next read
 test("a standby replica writes nothing when it stops", async () => {
   await using it = await world(2);
   await it.pass(1000);
-  const { asked } = it.server;
-  const before = asked.length;
+  it.server.asked.splice(0);
   void replica(it, 1).stop();
   await it.pass(100);
-  assert.deepEqual(asked.slice(before), []);
+  assert.deepEqual(it.server.asked, []);
 });
 
 test("a renewal counts from before it was sent, however late the response", async () => {
@@ -87,8 +84,7 @@ test("a renewal counts from before it was sent, however late the response", asyn
 
 test("a leader that was suspended and continues does not lead before it has renewed", async () => {
   await using it = await world(1);
-  const [leader] = it.replicas;
-  assert.ok(leader);
+  const leader = replica(it, 0);
   leader.pause();
   await it.pass(60_000);
   leader.resume();
@@ -170,12 +166,7 @@ test("a Lease belongs to its holder for the duration in its own spec", async () 
 test("an API server that does not respond does not prevent a stop", async () => {
   await using it = await world(1);
   it.weather = { ...FINE, lost: 1 };
-  let over = false;
-  void replica(it, 0)
-    .stop()
-    .then(() => {
-      over = true;
-    });
+  const stopped = replica(it, 0).stop();
   await it.pass(8000);
-  assert.ok(over);
+  await stopped;
 });
