@@ -4,6 +4,7 @@ import { test } from "node:test";
 import type { Command } from "commander";
 import { staticMember } from "../test/doubles/static-member.ts";
 import { CommandLine } from "../test/stages/command-line.ts";
+import { candidates } from "./candidates.ts";
 import { withDryRunKinds } from "./command-line.ts";
 import { PLAIN } from "./output/table.ts";
 import { createProgram } from "./program.ts";
@@ -26,6 +27,39 @@ function streams(columns?: number): Streams & { readonly text: () => string } {
 
 const program = createProgram(terminalOn(streams()), () => undefined);
 const commands = program.commands.filter((one) => !one.name().startsWith("__"));
+
+const valuesOf = (placeholder: string) =>
+  ["names", "context", "contexts"].includes(placeholder) ? ["dev", "prod-1", "prod-2"] : [];
+const of = (...words: string[]) => candidates(program, words, valuesOf);
+
+test("commands complete by their beginning; internal ones do not", () => {
+  assert.deepEqual(of("dr"), ["drain", "drill"]);
+  assert.ok(of("").includes("undrain"));
+  assert.ok(of("").every((word) => !word.startsWith("_")));
+});
+
+test("flags are those of the command, and values those of the flag", () => {
+  assert.deepEqual(of("drain", "c2", "--rea"), ["--reason"]);
+  assert.deepEqual(of("undrain", "c2", "--rea"), []);
+  assert.deepEqual(of("drain", "--at", ""), ["hub", "own", "peer"]);
+  assert.deepEqual(of("simulate", "--output=j"), ["--output=json"]);
+  assert.deepEqual(of("simulate", "-o", "y"), ["yaml"]);
+  assert.deepEqual(of("drain", "--reason", ""), [], "any text");
+});
+
+test("contexts complete one by one, also behind a comma", () => {
+  assert.deepEqual(of("drain", "c2", "--context", "pr"), ["prod-1", "prod-2"]);
+  assert.deepEqual(of("drain", "c2", "--context", "dev,p"), ["dev,prod-1", "dev,prod-2"]);
+  assert.deepEqual(of("join", "prod-1", "--hub", "d"), ["dev"]);
+});
+
+test("contexts that are arguments complete, each once; cluster IDs and Services do not", () => {
+  for (const command of ["join", "rotate", "upgrade", "leave"])
+    assert.deepEqual(of(command, "pr"), ["prod-1", "prod-2"]);
+  assert.deepEqual(of("join", "prod-1", "--clusterset", "x", ""), ["dev", "prod-2"]);
+  assert.deepEqual(of("drain", ""), []);
+});
+
 const has = (command: Command, flag: string) => command.options.some(({ long }) => long === flag);
 
 test("each command that reads clusters has -o, --kubeconfig and --request-timeout", () => {
@@ -86,4 +120,18 @@ test("the examples of README are run as they are written, and do what README say
   assert.ok(
     one.writes.some((write) => write.startsWith("PATCH") && /clusterproperties/.test(write)),
   );
+});
+
+test("a drain that controllers would reject is a usage error, before anything is changed", async () => {
+  using user = new CommandLine({});
+  const long = "x".repeat(100);
+  for (const flags of [
+    ["--for", "30d", "--by", long, "--reason", long],
+    ["--for", "2h", "--reason", "\u{1f6a7}".repeat(100)],
+    ["--for", "2h", "--from", "0000-01-01T00:00:00+14:00"],
+  ]) {
+    const { code, note } = await user.run("drain", "c1", ...flags);
+    assert.equal(code, 2, note);
+    assert.match(note, /^The drain would be invalid: "from=/);
+  }
 });

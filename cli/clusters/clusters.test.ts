@@ -5,10 +5,87 @@ import type { AddressInfo, Socket } from "node:net";
 import { test } from "node:test";
 import { type WebSocket, WebSocketServer } from "ws";
 import { ApiFault } from "../../common/kubernetes/api-fault.ts";
+import type { ApiServer } from "../../common/kubernetes/api-server.ts";
+import { Recovery } from "../../common/kubernetes/recovery.ts";
+import { environmentProxy } from "./environment-proxy.ts";
 import { readPage } from "./page.ts";
 import { forwardedPort } from "./port-forward.ts";
+import { proxiedPage } from "./proxied-page.ts";
+
+const SERVER = "https://api.c1.example.com:6443";
+
+test("variables in upper and lower case, for each scheme, with or without a scheme of the proxy", () => {
+  assert.equal(environmentProxy(SERVER, {}), undefined);
+  assert.equal(environmentProxy(SERVER, { HTTPS_PROXY: "http://p:3128" }), "http://p:3128");
+  assert.equal(environmentProxy(SERVER, { https_proxy: "p:3128" }), "http://p:3128");
+  assert.equal(environmentProxy(SERVER, { HTTP_PROXY: "http://p:3128" }), undefined);
+  assert.equal(environmentProxy("http://a:80", { HTTP_PROXY: "socks5://p:1" }), "socks5://p:1");
+});
+
+test("NO_PROXY: names and names below them, addresses, ranges, ports; this machine is never behind a proxy", () => {
+  const isDirect = (server: string, NO_PROXY: string) =>
+    environmentProxy(server, { HTTPS_PROXY: "http://p:3128", NO_PROXY }) === undefined;
+  for (const [server, excluded] of [
+    [SERVER, "*"],
+    [SERVER, "other, example.com"],
+    [SERVER, ".example.com"],
+    [SERVER, "*.example.com"],
+    [SERVER, "api.c1.example.com:6443"],
+    ["https://10.1.2.3:6443", "10.0.0.0/8"],
+    ["https://10.1.2.3", "10.1.2.3"],
+    ["https://[fd00::1]:6443", "fd00::/8"],
+    ["https://[fd00::1]:6443", "[fd00::1]:6443"],
+    ["https://127.0.0.1:6443", ""],
+    ["https://localhost:6443", ""],
+    ["https://[::1]:6443", ""],
+  ] as const)
+    assert.ok(isDirect(server, excluded), `${server} ${excluded}`);
+  for (const [server, excluded] of [
+    [SERVER, "ample.com"],
+    ["https://example.com", ".example.com"],
+    [SERVER, "api.c1.example.com:443"],
+    ["https://10.1.2.3:6443", "11.0.0.0/8,10.1.2.4"],
+    ["https://[fd00::1]:6443", "fd00::2"],
+  ] as const)
+    assert.ok(!isDirect(server, excluded), `${server} ${excluded}`);
+});
 
 const POD = { namespace: "clusterset-proxy", pod: "agent-1", port: 10269 };
+
+function serving(status: number, text: string): { api: ApiServer; paths: string[] } {
+  const paths: string[] = [];
+  const api: ApiServer = {
+    address: "https://here",
+    recovery: new Recovery(),
+    request: async ({ path }) => {
+      paths.push(path);
+      const body = (async function* () {
+        yield Buffer.from(text);
+      })();
+      return { status, header: () => undefined, body };
+    },
+    close: async () => undefined,
+  };
+  return { api, paths };
+}
+
+test("a page is what the program answers, also one with an error status", async () => {
+  const { api, paths } = serving(503, "[-]sources failed: not-listed\n");
+  const page = await proxiedPage(api, POD, "/readyz?verbose", new AbortController().signal);
+  assert.deepEqual(page, { status: 503, text: "[-]sources failed: not-listed\n" });
+  assert.deepEqual(paths, [
+    "/api/v1/namespaces/clusterset-proxy/pods/agent-1:10269/proxy/readyz?verbose",
+  ]);
+});
+
+test("an answer of the API server itself is a fault", async () => {
+  const { api } = serving(403, '{"kind":"Status","message":"pods \\"agent-1\\" is forbidden"}');
+  await assert.rejects(
+    proxiedPage(api, POD, "/metrics", new AbortController().signal),
+    (thrown) => thrown instanceof ApiFault && thrown.reason === "forbidden",
+  );
+});
+
 const DATA = 0;
 const ERROR = 1;
 
