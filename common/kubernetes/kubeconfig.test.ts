@@ -252,16 +252,6 @@ test("requests use the proxy of the kubeconfig", async () => {
   proxy.close();
 });
 
-/** A kubeconfig as text, with more fields for its cluster and its user. */
-function inline(server: string, { cluster = {}, user = {} }: { cluster?: object; user?: object }) {
-  return JSON.stringify({
-    "current-context": "c2",
-    contexts: [{ name: "c2", context: { cluster: "c2", user: "c2" } }],
-    clusters: [{ name: "c2", cluster: { server, ...cluster } }],
-    users: [{ name: "c2", user: { token: "secret", ...user } }],
-  });
-}
-
 test("an inline kubeconfig connects to its server, to an http URL with no other exception", async () => {
   await using fake = await FakeApiServer.start();
   const asked: (string | undefined)[] = [];
@@ -269,21 +259,22 @@ test("an inline kubeconfig connects to its server, to an http URL with no other 
     asked.push(request.headers.authorization);
     response.end();
   });
-  const text = inline(`http://127.0.0.1:${fake.port}`, {});
+  const server = `http://127.0.0.1:${fake.port}`;
   const api = await connect({
-    kubeconfig: { text, from: "Secret x/y", allowed: ["http"] },
+    kubeconfig: { text: text({ cluster: { server } }), from: "Secret x/y", allowed: ["http"] },
     ...logLines(),
   });
   await api.request({ path: "/x", signal: new AbortController().signal, silence: 10_000 });
-  assert.deepEqual(asked, ["Bearer secret"]);
+  assert.deepEqual(asked, ["Bearer t0ps3cret"]);
   await api.close();
 });
 
 test("an inline kubeconfig cannot read a token from a file of this process", async () => {
   await using fake = await FakeApiServer.start();
   const user = { token: undefined, "token-file": fake.kubeconfig };
-  const text = inline(`http://127.0.0.1:${fake.port}`, { user });
-  const kubeconfig = { text, from: "Secret x/y", allowed: KUBECONFIG_EXCEPTIONS };
+  const cluster = { server: `http://127.0.0.1:${fake.port}` };
+  const from = { from: "Secret x/y", allowed: KUBECONFIG_EXCEPTIONS };
+  const kubeconfig = { text: text({ cluster, user }), ...from };
   await assert.rejects(connect({ kubeconfig, ...logLines() }), {
     code: "CSP_KUBECONFIG",
     message: "Secret x/y: user.token-file is not allowed",
