@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ReflectorStage } from "../../test/stages/reflector-stage.ts";
 import { Untaken } from "./reflector-events.ts";
+import type { ResourceQuery } from "./resource-query.ts";
 
 /** Names of the first objects of a stage. */
 const namesOf = (count: number): string[] => Array.from({ length: count }, (_, i) => `o${i}`);
@@ -71,17 +72,23 @@ test("a list that was incomplete once removes nothing", async () => {
   assert.deepEqual(it.believed, it.actual);
 });
 
-test("no object of a server that was restored and has caught up is missed with listsAfterLoss", async () => {
-  await using it = new ReflectorStage({ listsAfterLoss: true });
+/** A server of 35 objects that loses the last five by a restore, and has caught up when its watch is opened again. */
+async function restored(query: Partial<ResourceQuery>): Promise<ReflectorStage> {
+  const it = new ReflectorStage(query);
   for (let i = 0; i < 30; i++) it.things.put(`o${i}`, i);
   await it.start();
   const backup = it.things.version;
   for (let i = 30; i < 35; i++) it.things.put(`o${i}`, i);
   await it.pass(20_000);
   it.server.disturb("reset");
-  it.server.faults.push({ kind: "refused" });
   it.things.restore(namesOf(30), backup);
   for (let i = 0; i < 10; i++) it.things.put(`o${i}`, 1000 + i);
+  return it;
+}
+
+test("no object of a server that was restored and has caught up is missed with listsAfterLoss", async () => {
+  await using it = await restored({ listsAfterLoss: true });
+  it.server.faults.push({ kind: "refused" });
   await it.pass(30_000);
   assert.equal(it.state, "watching");
   assert.deepEqual(it.believed, it.actual);
@@ -89,13 +96,7 @@ test("no object of a server that was restored and has caught up is missed with l
 });
 
 test("no object of a server that was restored and has caught up is missed once another client finds the restore", async () => {
-  await using it = await ReflectorStage.of(30);
-  const backup = it.things.version;
-  for (let i = 30; i < 35; i++) it.things.put(`o${i}`, i);
-  await it.pass(20_000);
-  it.server.disturb("reset");
-  it.things.restore(namesOf(30), backup);
-  for (let i = 0; i < 10; i++) it.things.put(`o${i}`, 1000 + i);
+  await using it = await restored({});
   await it.pass(5000);
   assert.equal(it.state, "watching");
   assert.equal(it.believed.size, 35, "its own watch shows nothing");
