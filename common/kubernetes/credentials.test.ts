@@ -23,28 +23,20 @@ async function load(fake: FakeApiServer, clock = new FakeClock()) {
   return { credentials, authorization, later, lines, stop };
 }
 
-test("a token file is read once a second, without its line feed", async () => {
+test("a token file is read once a second, and after a rejection immediately, without its line feed", async () => {
   await using fake = await FakeApiServer.start();
   writeFileSync(fake.file("token"), "one\n");
   fake.writeKubeconfig({ tokenFile: "token" });
-  const { authorization, later } = await load(fake);
+  const { credentials, authorization, later } = await load(fake);
   assert.equal(await authorization(), "Bearer one");
   writeFileSync(fake.file("token"), "two\n");
   assert.equal(await authorization(), "Bearer one");
   assert.equal(await later(), "Bearer two");
+  writeFileSync(fake.file("token"), "three");
+  credentials.refused();
+  assert.equal(await authorization(), "Bearer three");
   rmSync(fake.file("token"));
   await assert.rejects(later(), { reason: "no-credentials", message: /ENOENT/ });
-});
-
-test("a rejected token is read again immediately", async () => {
-  await using fake = await FakeApiServer.start();
-  writeFileSync(fake.file("token"), "one");
-  fake.writeKubeconfig({ tokenFile: "token" });
-  const { credentials, authorization } = await load(fake);
-  assert.equal(await authorization(), "Bearer one");
-  writeFileSync(fake.file("token"), "two");
-  credentials.refused();
-  assert.equal(await authorization(), "Bearer two");
 });
 
 test("a partly replaced file is no-credentials, and no other error", async () => {
