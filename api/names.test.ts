@@ -12,7 +12,7 @@ import {
 
 /** Characters that no name has, wherever they are in it. */
 const ODD = `\n\0 /:"'\\#$()ａé\u202e\u200b`;
-const AROUND = [...ODD].flatMap((odd) => [`${odd}a`, `a${odd}`, `a${odd}b`]);
+const AROUND = ODD.split("").flatMap((odd) => [`${odd}a`, `a${odd}`, `a${odd}b`]);
 const HOSTILE = ["", "-", "-a", "a-", "a_b", "__proto__", ...AROUND];
 
 const KINDS = [

@@ -138,7 +138,9 @@ const LEASE = { metadata: NAME };
 
 test("the agent's rights are those that it uses, and no others", () => {
   // A rule that names a node would have to be another one for each.
-  const asked = Object.values(queries("n1")).map(({ fieldSelector: _, ...query }) => query);
+  const asked = Object.values(queries("n1")).map(({ group, versions, resource }) => {
+    return { group, versions, resource };
+  });
   // Listed now and then, never watched.
   const { group, resource } = SERVICE_CIDRS;
   const needed = [...reading(...asked), right("list", group, resource)];
