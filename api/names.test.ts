@@ -10,30 +10,10 @@ import {
   isSubdomainName,
 } from "./names.ts";
 
-const HOSTILE = [
-  "",
-  "-",
-  "-a",
-  "a-",
-  "a_b",
-  "__proto__",
-  "a b",
-  "a\n",
-  "\na",
-  "a\nb",
-  "a\0",
-  "a/b",
-  "a:b",
-  'a"b',
-  "a'b",
-  "a\\b",
-  "a#b",
-  "$(a)",
-  "ａ",
-  "é",
-  "a\u202eb",
-  "a\u200bb",
-];
+/** Characters that no name has, wherever they are in it. */
+const ODD = `\n\0 /:"'\\#$()ａé\u202e\u200b`;
+const AROUND = ODD.split("").flatMap((odd) => [`${odd}a`, `a${odd}`, `a${odd}b`]);
+const HOSTILE = ["", "-", "-a", "a-", "a_b", "__proto__", ...AROUND];
 
 const KINDS = [
   {

@@ -2,39 +2,13 @@ import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { connect } from "node:net";
 import { after, before, test } from "node:test";
-import {
-  kubeconfigOf,
-  StaticApiServer,
-  type StaticObject,
-} from "../test/doubles/static-api-server.ts";
-import { importObject, sliceObject } from "../test/generators/objects.ts";
+import { kubeconfigOf, StaticApiServer } from "../test/doubles/static-api-server.ts";
+import { staticMember } from "../test/doubles/static-member.ts";
 import { CommandLine } from "../test/stages/command-line.ts";
 
 // A cluster that answers, and others that do not, each in its way.
 
-const PORTS = [{ name: "http", port: 80, protocol: "TCP" }];
 const CRDS = ["multicluster.x-k8s.io", "about.k8s.io"];
-type Listed = StaticObject;
-
-/** A cluster of a clusterset with an import and a Service. */
-function member(id: string, set = "prod") {
-  const property = (name: string, value: string) => ({ metadata: { name }, spec: { value } });
-  return StaticApiServer.start({
-    objects: {
-      clusterproperties: [
-        property("cluster.clusterset.k8s.io", id),
-        property("clusterset.k8s.io", set),
-      ] as unknown as Listed[],
-      serviceimports: [importObject("shop/web", ["241.0.0.1"], PORTS) as Listed],
-      endpointslices: [
-        sliceObject("web-c2", "shop/web", { cluster: "c2" }, PORTS, ["10.2.0.1"]) as Listed,
-      ],
-      nodes: [{ apiVersion: "v1", metadata: { name: "n1" }, spec: {} }],
-      services: [{ apiVersion: "v1", metadata: { namespace: "shop", name: "web" } }],
-      namespaces: [{ apiVersion: "v1", metadata: { name: "kube-system" } }],
-    },
-  });
-}
 
 /** A URL where nothing listens. */
 async function closedUrl(): Promise<string> {
@@ -50,7 +24,7 @@ let silent: StaticApiServer;
 let gone: string;
 let user: CommandLine;
 before(async () => {
-  one = await member("c1");
+  one = await staticMember("cluster-1");
   bare = await StaticApiServer.start({
     without: CRDS,
     objects: { namespaces: [{ apiVersion: "v1", metadata: { name: "kube-system" } }] },
@@ -77,9 +51,9 @@ const ALL = ["--all-contexts", "--request-timeout", "1s"];
 
 for (const [command, shown] of [
   [["explain", "shop/web"], /^Import: +shop\/web, programmed$/m],
-  [["simulate", "--without", "c2"], /^one: 1 of 1 ports differ$/m],
+  [["simulate", "--without", "cluster-1"], /^one: 1 of 1 ports differ$/m],
   [["export", "web", "-n", "shop", "--dry-run"], /^one: serviceexport\/web in shop created/m],
-  [["drain", "c1", "--for", "1h", "--dry-run"], /^one: clusterproperty\/\S+ drained/m],
+  [["drain", "cluster-1", "--for", "1h", "--dry-run"], /^one: clusterproperty\/\S+ drained/m],
 ] as const)
   test(`${command[0]}: the others' answers, each cluster without one, why, what to do, and exit code 1`, async () => {
     const { code, out, note } = await user.run(...command, ...ALL);
@@ -143,8 +117,8 @@ test("leave of a cluster that never joined changes nothing, and says so", async 
 });
 
 test("drain without a context finds the clusters of the current context's clusterset", async () => {
-  await using c2 = await member("c2");
-  await using other = await member("c2", "test");
+  await using c2 = await staticMember("c2");
+  await using other = await staticMember("c2", "test");
   using operator = new CommandLine({
     one: one.kubeconfig,
     two: c2.kubeconfig,

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { StaticApiServer, type StaticObject } from "../test/doubles/static-api-server.ts";
+import { STATIC_PORTS, staticProperties } from "../test/doubles/static-member.ts";
 import { importObject, sliceObject } from "../test/generators/objects.ts";
 import { CommandLine } from "../test/stages/command-line.ts";
 
@@ -8,10 +9,8 @@ import { CommandLine } from "../test/stages/command-line.ts";
 
 const HOSTILE =
   "x\u001b]52;c;ZXZpbA==\u0007\u001b[2K\r\none   forged   row\u202e\u009b1m\u2028\u0085y";
-const PORTS = [{ name: "http", port: 80, protocol: "TCP" }];
-type Listed = StaticObject;
-
-const listed = (one: object) => one as Listed;
+const PORTS = STATIC_PORTS;
+const listed = (one: object) => one as StaticObject;
 const CONDITION = { type: "Ready", status: "False", reason: HOSTILE, message: HOSTILE };
 const NODE = { apiVersion: "v1", metadata: { name: "n1" }, spec: {} };
 const OBJECTS = {
@@ -34,9 +33,7 @@ const OBJECTS = {
       ]),
     ),
   ],
-  clusterproperties: [
-    listed({ metadata: { name: "cluster.clusterset.k8s.io" }, spec: { value: HOSTILE } }),
-  ],
+  clusterproperties: staticProperties({ "cluster.clusterset.k8s.io": HOSTILE }),
   nodes: [NODE],
   services: [
     listed({

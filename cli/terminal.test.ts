@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { PassThrough } from "node:stream";
 import { after, before, test } from "node:test";
-import {
-  kubeconfigOf,
-  StaticApiServer,
-  type StaticObject,
-} from "../test/doubles/static-api-server.ts";
+import { kubeconfigOf, StaticApiServer } from "../test/doubles/static-api-server.ts";
+import { staticProperties } from "../test/doubles/static-member.ts";
 import { CommandLine } from "../test/stages/command-line.ts";
+import { ask } from "./ask.ts";
 
 // The program on a pseudo-terminal (script, of util-linux), with a person who types.
 
@@ -14,22 +14,16 @@ let server: StaticApiServer;
 let silent: StaticApiServer;
 let user: CommandLine;
 before(async () => {
-  const property = (name: string, value: string) =>
-    ({ metadata: { name }, spec: { value } }) as unknown as StaticObject;
   server = await StaticApiServer.start({
     objects: {
-      namespaces: [
-        { apiVersion: "v1", metadata: { name: "kube-system" } },
-        { apiVersion: "v1", metadata: { name: "clusterset-proxy" } },
-      ],
-      clusterproperties: [property("cluster.clusterset.k8s.io", "c1")],
+      namespaces: ["kube-system", "clusterset-proxy"].map((name) => ({
+        ...{ apiVersion: "v1", metadata: { name } },
+      })),
+      clusterproperties: staticProperties({ "cluster.clusterset.k8s.io": "c1" }),
     },
   });
   silent = await StaticApiServer.start({ silent: true });
-  user = new CommandLine({
-    one: server.kubeconfig,
-    silent: kubeconfigOf(silent.url),
-  });
+  user = new CommandLine({ one: server.kubeconfig, silent: kubeconfigOf(silent.url) });
 });
 after(async () => {
   user?.[Symbol.dispose]();
@@ -37,28 +31,60 @@ after(async () => {
   await silent?.[Symbol.asyncDispose]();
 });
 
-/** Runs the program on a terminal of `columns`; after a question, `typed` is typed. */
-async function onTerminal(argv: string, columns: number, typed = "") {
-  const program = `'${process.execPath}' ${import.meta.dirname}/main.ts ${argv}`;
-  const child = spawn("script", ["-qec", `stty cols ${columns}; exec ${program}`, "/dev/null"], {
+/** Runs Node on a terminal of `columns`; after each question, the next one of `typed` is typed. */
+async function onTerminal(argv: string, columns: number, ...typed: readonly string[]) {
+  const program = `stty cols ${columns}; exec '${process.execPath}' ${argv}`;
+  const child = spawn("script", ["-qec", program, "/dev/null"], {
     stdio: ["pipe", "pipe", "inherit"],
     env: { ...process.env, SHELL: "/bin/sh", NODE_NO_WARNINGS: "1", KUBECONFIG: user.kubeconfig },
   });
   let text = "";
-  let isTyped = false;
+  let asked = 0;
   child.stdout.on("data", (part: Buffer) => {
     text += part.toString();
-    if (isTyped || !text.includes("Continue? [y/N] ")) return;
-    isTyped = true;
-    child.stdin.write(typed);
+    const questions = text.match(/\? (\[y\/N\] )?/g)?.length ?? 0;
+    for (; asked < questions; asked++) child.stdin.write(typed[asked] ?? "");
   });
-  const code = await new Promise<number>((resolve) => {
-    child.once("exit", (status) => resolve(status ?? -1));
-  });
+  const [code] = await once(child, "exit");
   // Without colours.
   const esc = String.fromCharCode(27);
   return { code, text: text.replaceAll(new RegExp(`${esc}\\[[0-9;]*[A-Za-z]`, "g"), "") };
 }
+
+const MAIN = `${import.meta.dirname}/main.ts`;
+/** Asks twice. */
+const ASKING = `--input-type=module-typescript -e '
+  import { ask } from "${import.meta.dirname}/ask.ts";
+  import { stopSignal } from "${import.meta.dirname}/../common/stop-signal.ts";
+  const signal = stopSignal();
+  const person = { input: process.stdin, output: process.stderr, signal };
+  for (const question of ["first? ", "second? "]) {
+    try {
+      console.log("<" + (await ask(question, person)) + ">");
+    } catch (thrown) {
+      console.log("rejected, aborted by " + signal.reason);
+      process.exit(3);
+    }
+  }'`;
+
+for (const [name, typed, shown, expected] of [
+  ["a person's lines are the answers", ["yes\r", "n\r"], /<yes>.*<n>/s, 0],
+  ["Ctrl-D is an empty answer, and the program goes on", ["\u0004", "yes\r"], /<>.*<yes>/s, 0],
+  ["Ctrl-C is SIGINT: nothing is answered", ["\u0003"], /^[^<>]*rejected, aborted by SIGINT/, 3],
+] as const)
+  test(name, async () => {
+    const { text, code } = await onTerminal(ASKING, 80, ...typed);
+    assert.match(text, shown);
+    assert.equal(code, expected);
+  });
+
+test("without a terminal, no question is asked", async () => {
+  const input = new PassThrough() as unknown as NodeJS.ReadStream;
+  const output = new PassThrough();
+  const signal = new AbortController().signal;
+  assert.equal(await ask("first? ", { input, output, signal }), undefined);
+  assert.equal(output.read(), null);
+});
 
 for (const [name, typed, expected] of [
   ["Ctrl-C", "\u0003", 130],
@@ -67,7 +93,7 @@ for (const [name, typed, expected] of [
   ["nothing but return", "\r", 1],
 ] as const)
   test(`a question waits, and ${name} ends the command with ${expected}, without a trace, and changes nothing`, async () => {
-    const { code, text } = await onTerminal("leave one --context one", 200, typed);
+    const { code, text } = await onTerminal(`${MAIN} leave one --context one`, 200, typed);
     assert.match(text, /namespace\/clusterset-proxy.*Continue\? \[y\/N\] /s);
     assert.equal(code, expected, text);
     assert.doesNotMatch(text, /\n {4}at |Error/);
@@ -75,7 +101,10 @@ for (const [name, typed, expected] of [
   });
 
 test("lines fit the terminal, and a cluster that does not answer is named while it is waited for", async () => {
-  const { code, text } = await onTerminal("status --all-contexts --request-timeout 3s", 100);
+  const { code, text } = await onTerminal(
+    `${MAIN} status --all-contexts --request-timeout 3s`,
+    100,
+  );
   assert.equal(code, 1);
   assert.match(text, /^waiting for silent\r$/m);
   assert.match(text, /^silent +cluster +stalled/m);

@@ -6,13 +6,7 @@ import { CodedError } from "./errors.ts";
 import { HttpServer, matchPath, plainText, type Route } from "./http.ts";
 import { createLogger } from "./log.ts";
 
-interface Served {
-  readonly url: string;
-  readonly port: number;
-  readonly logged: string[];
-}
-
-async function serve(t: TestContext, ...routes: readonly Route[]): Promise<Served> {
+async function serve(t: TestContext, ...routes: readonly Route[]) {
   const logged: string[] = [];
   const log = createLogger(
     { level: "debug", format: "pretty" },
@@ -21,7 +15,7 @@ async function serve(t: TestContext, ...routes: readonly Route[]): Promise<Serve
   const server = new HttpServer({ host: "127.0.0.1", port: 0 }, routes, log);
   const port = await server.start();
   t.after(() => server.stop());
-  return { url: `http://127.0.0.1:${port}`, port, logged };
+  return { server, log, url: `http://127.0.0.1:${port}`, port, logged };
 }
 
 const hello: Route = { path: "/hello", answer: () => plainText(200, "hällo\n") };
@@ -29,6 +23,19 @@ const echo: Route = {
   path: "/plan/:namespace/:name",
   answer: ({ parts, query }) => plainText(200, `${parts.join("|")} ${query.get("output")}\n`),
 };
+const probe: Route = { path: "/livez", probe: true, answer: () => plainText(200, "ok\n") };
+
+/** A page without end; `stopped`: when it is not rendered any more. */
+function endless(path: string, stopped = () => {}): Route {
+  const body = function* () {
+    try {
+      for (;;) yield "x".repeat(65_536);
+    } finally {
+      stopped();
+    }
+  };
+  return { path, answer: () => ({ ...plainText(200, ""), body: body() }) };
+}
 
 /** Sends `text` as it is, and reads until the server closes. */
 function raw(port: number, text: string): Promise<string> {
@@ -42,22 +49,52 @@ function raw(port: number, text: string): Promise<string> {
   });
 }
 
-test("a page is served with its type and length, not to be cached", async (t) => {
-  const { url } = await serve(t, hello);
-  const reply = await fetch(`${url}/hello?verbose`);
-  assert.equal(await reply.text(), "hällo\n");
-  assert.equal(reply.headers.get("content-type"), "text/plain; charset=utf-8");
-  assert.equal(reply.headers.get("content-length"), "7");
-  assert.equal(reply.headers.get("cache-control"), "no-store");
-});
-
-test("HEAD has the headers of GET, and no body", async (t) => {
-  const { url } = await serve(t, hello);
-  const reply = await fetch(`${url}/hello`, { method: "HEAD" });
-  assert.equal(reply.status, 200);
-  assert.equal(reply.headers.get("content-length"), "7");
-  assert.equal(await reply.text(), "");
-});
+for (const { name, method = "GET", path, status = 200, text = "", headers = {} } of [
+  {
+    name: "a page is served with its type and length, not to be cached",
+    path: "/hello?verbose",
+    text: "hällo\n",
+    headers: {
+      "content-type": "text/plain; charset=utf-8",
+      "content-length": "7",
+      "cache-control": "no-store",
+    },
+  },
+  {
+    name: "HEAD has the headers of GET, and no body",
+    method: "HEAD",
+    path: "/hello",
+    headers: { "content-length": "7" },
+  },
+  {
+    name: "parameters of the path and the query reach the page unchanged",
+    path: "/plan/demo/%2e%2E%zz?output=yaml&x=%zz",
+    text: "demo|%2e%2E%zz yaml\n",
+  },
+  {
+    name: "an unknown page is 404 and lists those that exist",
+    path: "/nothing",
+    status: 404,
+    text: "Not found. Pages:\n/hello\n/plan/:namespace/:name\n",
+  },
+  ...["POST", "PUT", "DELETE", "OPTIONS"].map((method) => ({
+    ...{ name: `${method} is 405: only GET and HEAD are allowed`, method, path: "/hello" },
+    ...{
+      status: 405,
+      text: "Method not allowed: use GET or HEAD.\n",
+      headers: { allow: "GET, HEAD" },
+    },
+  })),
+]) {
+  test(name, async (t) => {
+    const { url } = await serve(t, hello, echo);
+    const reply = await fetch(`${url}${path}`, { method });
+    assert.deepEqual([reply.status, await reply.text()], [status, text]);
+    for (const [key, value] of Object.entries(headers)) {
+      assert.equal(reply.headers.get(key), value);
+    }
+  });
+}
 
 test("HEAD does not render a streamed page", async (t) => {
   let made = false;
@@ -69,28 +106,6 @@ test("HEAD does not render a streamed page", async (t) => {
   const { url } = await serve(t, page);
   assert.equal((await fetch(url, { method: "HEAD" })).status, 200);
   assert.equal(made, false);
-});
-
-test("parameters of the path and the query reach the page unchanged", async (t) => {
-  const { url } = await serve(t, hello, echo);
-  const reply = await fetch(`${url}/plan/demo/%2e%2E%zz?output=yaml&x=%zz`);
-  assert.equal(await reply.text(), "demo|%2e%2E%zz yaml\n");
-});
-
-test("an unknown page is 404 and lists those that exist", async (t) => {
-  const { url } = await serve(t, hello, echo);
-  const reply = await fetch(`${url}/nothing`);
-  assert.equal(reply.status, 404);
-  assert.equal(await reply.text(), "Not found. Pages:\n/hello\n/plan/:namespace/:name\n");
-});
-
-test("methods other than GET and HEAD are 405", async (t) => {
-  const { url } = await serve(t, hello);
-  for (const method of ["POST", "PUT", "DELETE", "OPTIONS"]) {
-    const reply = await fetch(`${url}/hello`, { method });
-    assert.deepEqual([reply.status, reply.headers.get("allow")], [405, "GET, HEAD"]);
-    await reply.text();
-  }
 });
 
 test("a page that throws is 500 and logged, without an effect on other pages", async (t) => {
@@ -128,20 +143,7 @@ test("a streamed page arrives completely; one that throws during the response is
 
 test("a client that disconnects during a response is not an error", async (t) => {
   const { promise: gone, resolve: stopped } = Promise.withResolvers<void>();
-  const endless: Route = {
-    path: "/endless",
-    answer: () => ({
-      ...plainText(200, ""),
-      body: (function* () {
-        try {
-          for (;;) yield "x".repeat(65_536);
-        } finally {
-          stopped();
-        }
-      })(),
-    }),
-  };
-  const { port, logged } = await serve(t, endless);
+  const { port, logged } = await serve(t, endless("/endless", stopped));
   await new Promise<void>((resolve) => {
     const socket = connect(port, "127.0.0.1", () => socket.write("GET /endless HTTP/1.0\r\n\r\n"));
     socket.once("data", () => socket.destroy()).on("close", () => resolve());
@@ -159,8 +161,7 @@ test("headers over the limit, and invalid HTTP, are rejected", async (t) => {
 });
 
 test("an address in use is an error with a code and a cause", async (t) => {
-  const { port } = await serve(t, hello);
-  const log = createLogger({ level: "error", format: "json" }, { write: () => {} });
+  const { port, log } = await serve(t, hello);
   const second = new HttpServer({ host: "127.0.0.1", port }, [], log);
   await assert.rejects(second.start(), (error) => {
     assert.ok(error instanceof CodedError && error.code === "CSP_HTTP_LISTEN");
@@ -169,17 +170,6 @@ test("an address in use is an error with a code and a cause", async (t) => {
   });
   await second.stop();
 });
-
-const probe: Route = { path: "/livez", probe: true, answer: () => plainText(200, "ok\n") };
-const endless: Route = {
-  path: "/plan",
-  answer: () => ({
-    ...plainText(200, ""),
-    body: (function* () {
-      for (;;) yield "x".repeat(65_536);
-    })(),
-  }),
-};
 
 /** Opens connections that send `text` and read nothing. */
 async function slowReaders(t: TestContext, port: number, count: number, text: string) {
@@ -198,7 +188,7 @@ for (const [what, text] of [
   ["send half a request", "GET /plan HT"],
 ] as const) {
   test(`a probe is answered while 100 clients ${what}`, async (t) => {
-    const { url, port } = await serve(t, endless, probe);
+    const { url, port } = await serve(t, endless("/plan"), probe);
     await slowReaders(t, port, 100, text);
     for (let i = 0; i < 5; i++) {
       const signal = AbortSignal.timeout(5_000);
@@ -209,7 +199,7 @@ for (const [what, text] of [
 }
 
 test("a client address gets four pages at the same time, and another one after the end of the first", async (t) => {
-  const { url } = await serve(t, endless, probe);
+  const { url } = await serve(t, endless("/plan"), probe);
   const open = Array.from({ length: 4 }, () => new AbortController());
   for (const { signal } of open) assert.equal((await fetch(`${url}/plan`, { signal })).status, 200);
   const refused = await fetch(`${url}/plan`);
@@ -239,23 +229,18 @@ test("a loopback server answers requests by IP address and as localhost only", a
 });
 
 // The limit is half of what an idle connection may last: without being cut, the reply would end by itself.
-test("stop cuts off open responses, and frees the port", { timeout: 5000 }, async () => {
-  const log = createLogger({ level: "error", format: "json" }, { write: () => {} });
+test("stop cuts off open responses, and frees the port", { timeout: 5000 }, async (t) => {
   const asked = Promise.withResolvers<void>();
-  const never: Route = {
-    path: "/never",
-    answer: () => {
-      asked.resolve();
-      return new Promise(() => {});
-    },
+  const answer = (): Promise<never> => {
+    asked.resolve();
+    return new Promise(() => {});
   };
-  const server = new HttpServer({ host: "127.0.0.1", port: 0 }, [never], log);
-  const port = await server.start();
-  const cut = assert.rejects(fetch(`http://127.0.0.1:${port}/never`));
+  const { server, url } = await serve(t, { path: "/never", answer });
+  const cut = assert.rejects(fetch(`${url}/never`));
   await asked.promise;
   await server.stop();
   await cut;
-  await assert.rejects(fetch(`http://127.0.0.1:${port}/never`));
+  await assert.rejects(fetch(`${url}/never`));
 });
 
 test("a path matches part by part, and an empty part is a part", () => {

@@ -1,7 +1,11 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { spawnSync } from "node:child_process";
+import { join } from "node:path";
+import { describe, test } from "node:test";
+import { FakeClock } from "../test/doubles/fake-clock.ts";
 import { CodedError } from "./errors.ts";
 import { createLogger, type Logger, type LogOptions } from "./log.ts";
+import { LogRateLimit } from "./log-rate-limit.ts";
 
 function logged(options: LogOptions, use: (log: Logger) => void): string[] {
   const lines: string[] = [];
@@ -92,12 +96,6 @@ test("a pretty line shows an error as code, message and cause, with a stack if i
   );
 });
 
-test("hostile text can neither control the terminal nor start a new line", () => {
-  const hostile = "x\u001b[2J\r\nINFO  forged\u009b\u2028";
-  const [line = ""] = pretty((log) => log.warn(`Odd ${hostile}`, { name: hostile }));
-  assert.match(line, /^[\x20-\x7e]+\n$/);
-});
-
 test("only the level has a colour, and only if requested", () => {
   const [line] = pretty((log) => log.warn("Odd.", { n: 1 }), true);
   assert.equal(line, "\u001b[33mWARN \u001b[0m Odd.  n=1\n");
@@ -110,4 +108,57 @@ test("in both formats, no text of a line controls a terminal, and JSON keeps it"
     assert.match(line, /^[\x20-\x7e]+\n$/);
     if (format === "json") assert.equal(JSON.parse(line).from, text);
   }
+});
+
+describe("shares of the log", () => {
+  test("allow an object a hundred lines at once, then one a second, and count the others", () => {
+    const clock = new FakeClock();
+    const shares = new LogRateLimit(clock);
+    const written = (lines: number) =>
+      Array.from({ length: lines }, () => shares.ration("demo/a")).filter(({ write }) => write);
+    assert.equal(written(180).length, 100);
+    clock.advance(6_000);
+    const [first, ...rest] = written(100);
+    assert.equal(first?.leftOut, 80);
+    assert.deepEqual(
+      rest.map(({ leftOut }) => leftOut),
+      [0, 0, 0, 0, 0],
+    );
+  });
+
+  test("are separate for each object, and forgotten once they are full again", () => {
+    const clock = new FakeClock();
+    const shares = new LogRateLimit(clock);
+    for (let i = 0; i < 130; i++) shares.ration("demo/a");
+    assert.ok(shares.ration("demo/b").write);
+    clock.advance(50_000);
+    shares.ration("demo/b");
+    assert.equal(shares.size, 2);
+    clock.advance(50_000);
+    shares.ration("demo/c");
+    assert.equal(shares.size, 2, "b has had a line since");
+  });
+});
+
+/** A process of its own: it is the process's listeners that are exchanged. */
+const PROGRAM = `
+  import { createLogger } from "./log.ts";
+  import { logNodeWarnings } from "./node-warnings.ts";
+  const sink = { write: (line) => process.stderr.write(line) };
+  logNodeWarnings(createLogger({ level: "info", format: "json" }, sink));
+  process.emitWarning("too many listeners", "MaxListenersExceededWarning");
+`;
+
+test("a warning of Node is one log line, and the only output on stderr", () => {
+  const { stderr, status } = spawnSync(
+    process.execPath,
+    ["--input-type=module-typescript", "--eval", PROGRAM],
+    { cwd: join(import.meta.dirname), encoding: "utf8" },
+  );
+  assert.equal(status, 0, stderr);
+  const { level, warning, detail } = JSON.parse(stderr);
+  assert.deepEqual(
+    { level, warning, detail },
+    { level: "warn", warning: "MaxListenersExceededWarning", detail: "too many listeners" },
+  );
 });

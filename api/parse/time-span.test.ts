@@ -1,7 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { forMany } from "../../test/generators/for-all.ts";
+import { forAll, forMany } from "../../test/generators/for-all.ts";
+import { ANNOTATION_SHIFT } from "../keys.ts";
+import { MOST_SHIFT_SECONDS, parseShift, shiftText } from "../shift.ts";
+import { Complaints } from "./complaints.ts";
+import { parseCreated, timeOf } from "./time.ts";
 import { parseTimeSpan, timeSpanText } from "./time-span.ts";
 
 const DAY = 24 * 3_600_000;
@@ -96,4 +100,60 @@ test("any text is parsed or rejected, and a canonical text is parsed to the same
     assert.ok(span.length > 0 && span.length <= RULES.most);
     assert.deepEqual(parseTimeSpan(timeSpanText(span), RULES), span);
   });
+});
+
+test("a time is parsed in any precision and zone", () => {
+  const time = "2026-01-01T00:00:00";
+  for (const text of [`${time}Z`, `${time}.000000Z`, "2026-01-01T01:00:00+01:00"]) {
+    assert.equal(timeOf(text), Date.UTC(2026, 0, 1));
+  }
+});
+
+test("an invalid or ambiguous time is undefined", () => {
+  const local = "2026-01-01T00:00:00";
+  const invalid = ["2026-01-01", "1 Jan 2026", "2026-13-01T00:00:00Z", "", 5, null];
+  for (const text of [local, [local], ...invalid]) assert.equal(timeOf(text), undefined);
+});
+
+test("an invalid creationTimestamp is a problem, a missing one is not", () => {
+  const complaints = new Complaints("x");
+  assert.equal(parseCreated({ metadata: {} }, complaints), undefined);
+  assert.equal(complaints.problems.length, 0);
+  assert.equal(parseCreated({ metadata: { creationTimestamp: "x" } }, complaints), undefined);
+  assert.deepEqual(
+    complaints.problems.map(({ reason, field }) => `${reason} ${field}`),
+    ["invalid-object metadata.creationTimestamp"],
+  );
+});
+
+function parse(value: unknown) {
+  const complaints = new Complaints("EndpointSlice shop/web-c1");
+  const shift = parseShift(
+    { metadata: { annotations: { [ANNOTATION_SHIFT]: value } } },
+    complaints,
+  );
+  return { shift, reasons: complaints.problems.map(({ reason }) => reason) };
+}
+
+test("a shift that the controller writes is parsed to the same shift", async () => {
+  const shifts = fc.record({
+    direction: fc.constantFrom("draining" as const, "returning" as const),
+    from: fc.integer({ min: 0, max: Date.UTC(2100, 0, 1) }),
+    length: fc.integer({ min: 1, max: MOST_SHIFT_SECONDS }).map((seconds) => seconds * 1000),
+  });
+  await forAll([shifts], (given) => {
+    const shift = { ...given };
+    assert.deepEqual(parse(shiftText(shift)), { shift, reasons: [] });
+  });
+});
+
+test("a shift of more than an hour, without a direction or with another text is a problem and no shift", () => {
+  const from = "from=2026-11-24T04:00:00Z";
+  for (const text of [
+    ...["", "returning", `${from}; for=30s`, `${from}; for=30s; direction=left`],
+    ...[`${from}; for=3601s; direction=returning`, `${from}; for=365d; direction=draining`],
+    `${from}; for=30s; direction=returning; by=ann`,
+  ]) {
+    assert.deepEqual(parse(text), { shift: undefined, reasons: ["invalid-shift"] }, text);
+  }
 });

@@ -40,6 +40,11 @@ function lines({ findings }: Migration): string[] {
 
 const made = (migration: Migration, step: ObjectStep) => manifestsOf(migration, step);
 
+function object(kind: string, key: string, more: object = {}) {
+  const [name = "", namespace] = key.split("/").reverse();
+  return { kind, metadata: { ...(namespace && { namespace }), name }, ...more };
+}
+
 describe("Karmada", () => {
   const karmada = foreignObjects("karmada.yaml");
 
@@ -53,26 +58,20 @@ describe("Karmada", () => {
       "Service shop/api: made export",
     ]);
     assert.deepEqual(made(migration, "alias"), [
-      {
+      object("Service", "shop/derived-web", {
         apiVersion: "v1",
-        kind: "Service",
-        metadata: { namespace: "shop", name: "derived-web" },
         spec: { type: "ExternalName", externalName: "web.shop.svc.clusterset.local" },
-      },
+      }),
     ]);
-    assert.deepEqual(made(migration, "export"), [exportOf("shop", "api")]);
+    assert.deepEqual(made(migration, "export"), [exportOf("shop/api")]);
   });
 
   test("an alias that was made, and a Service that is exported, are not made again", () => {
     const migration = FROM.karmada.migrate(
       found([
         ...karmada.filter(({ metadata: { name } }) => name !== "derived-web"),
-        {
-          kind: "Service",
-          metadata: { namespace: "shop", name: "derived-web" },
-          spec: { type: "ExternalName" },
-        },
-        { kind: "ServiceExport", metadata: { namespace: "shop", name: "api" } },
+        object("Service", "shop/derived-web", { spec: { type: "ExternalName" } }),
+        object("ServiceExport", "shop/api"),
       ]),
     );
     assert.deepEqual([...made(migration, "alias"), ...made(migration, "export")], []);
@@ -137,18 +136,11 @@ describe("Cloud Map", () => {
   });
 
   test("a cluster with the older property gets the present one of the same value", () => {
-    const property = {
-      kind: "ClusterProperty",
-      metadata: { name: "id.k8s.io" },
-      spec: { value: "cluster-2" },
-    };
-    assert.deepEqual(made(FROM.cloudmap.migrate(found([property])), "identity"), [
-      {
-        apiVersion: "about.k8s.io/v1beta1",
-        kind: "ClusterProperty",
-        metadata: { name: "cluster.clusterset.k8s.io" },
-        spec: { value: "cluster-2" },
-      },
+    const spec = { value: "cluster-2" };
+    const before = object("ClusterProperty", "id.k8s.io", { spec });
+    const apiVersion = "about.k8s.io/v1beta1";
+    assert.deepEqual(made(FROM.cloudmap.migrate(found([before])), "identity"), [
+      object("ClusterProperty", "cluster.clusterset.k8s.io", { apiVersion, spec }),
     ]);
   });
 });
@@ -166,10 +158,7 @@ describe("Submariner", () => {
   });
 
   test("with Globalnet nothing can be migrated, and no step is printed", () => {
-    const globalnet = {
-      kind: "DaemonSet",
-      metadata: { namespace: "submariner-operator", name: "submariner-globalnet" },
-    };
+    const globalnet = object("DaemonSet", "submariner-operator/submariner-globalnet");
     const migration = FROM.submariner.migrate(found([...submariner, globalnet]));
     assert.deepEqual(lines(migration), [
       "DaemonSet submariner-operator/submariner-globalnet: translated-addresses",
@@ -188,9 +177,9 @@ describe("Cilium", () => {
     const others = { key: OWN, operator: "NotIn", values: ["@SameAsImporter@"] };
     const far = [{ propertySelector: { matchExpressions: [others] } }];
     assert.deepEqual(made(migration, "export"), [
-      exportOf("mesh", "near", near),
-      exportOf("mesh", "far", far),
-      exportOf("mesh", "even", []),
+      exportOf("mesh/near", near),
+      exportOf("mesh/far", far),
+      exportOf("mesh/even", []),
     ]);
   });
 
@@ -198,16 +187,9 @@ describe("Cilium", () => {
     assert.ok(
       lines(FROM.cilium.migrate(found(cilium))).includes("Service mesh/taker: needs-join policy"),
     );
-    const taker = {
-      kind: "ServiceImport",
-      metadata: { namespace: "mesh", name: "taker" },
-      spec: { type: "ClusterSetIP" },
-    };
+    const taker = object("ServiceImport", "mesh/taker", { spec: { type: "ClusterSetIP" } });
     const [manifest] = made(FROM.cilium.migrate(found([...cilium, taker])), "policy");
-    assert.partialDeepStrictEqual(manifest, {
-      kind: "ServiceImport",
-      metadata: { namespace: "mesh", name: "taker" },
-    });
+    assert.partialDeepStrictEqual(manifest, object("ServiceImport", "mesh/taker"));
   });
 
   test("that a Service's own ClusterIP leads to all clusters is named; an ordinary Service is not", () => {
@@ -245,15 +227,10 @@ test("steps name the contexts that need them, and those without anything to do a
   assert.match(text, /^1\. Join\./m);
 });
 
-function exportOf(namespace: string, name: string, list?: readonly object[]): object {
-  return {
+function exportOf(key: string, list?: readonly object[]): object {
+  const annotations = { "clusterset-proxy.io/cluster-selectors": JSON.stringify(list) };
+  return object("ServiceExport", key, {
     apiVersion: "multicluster.x-k8s.io/v1beta1",
-    kind: "ServiceExport",
-    metadata: { namespace, name },
-    ...(list && {
-      spec: {
-        exportedAnnotations: { "clusterset-proxy.io/cluster-selectors": JSON.stringify(list) },
-      },
-    }),
-  };
+    ...(list && { spec: { exportedAnnotations: annotations } }),
+  });
 }

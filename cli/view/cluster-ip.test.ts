@@ -121,19 +121,15 @@ test("each port has its own text if they do not use the same endpoints", () => {
 });
 
 test("what is not prepared, or in part only, has the controller's reason and its meaning", () => {
-  const none = explain({
-    ...{ service: service("true"), slices: [LOCAL] },
-    page: debug("no-remote-endpoint", []),
-  });
+  const asking = { service: service("true"), slices: [LOCAL] };
+  const none = explain({ ...asking, page: debug("no-remote-endpoint", []) });
   assert.match(
     none.text[1] ?? "",
     /^Failover: requested by the Service; not prepared \(no-remote-endpoint\): No other cluster/,
   );
   assert.equal(none.severity, "warning");
-  const part = explain({
-    ...{ service: service("true"), slices: [LOCAL, PREPARED] },
-    page: debug("slice-refused", ["c2"]),
-  });
+  const page = debug("slice-refused", ["c2"]);
+  const part = explain({ ...asking, slices: [LOCAL, PREPARED], page });
   assert.match(part.text[1] ?? "", /prepared \(slice-refused\): 2 IPv4 .*; The API server refuses/);
   assert.equal(part.severity, "warning");
 });

@@ -2,10 +2,12 @@ import assert from "node:assert/strict";
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { test } from "node:test";
 import { setImmediate } from "node:timers/promises";
+import { CertificateAuthority } from "../../test/apiserver/certificates.ts";
 import { FakeApiServer } from "../../test/doubles/fake-api-server.ts";
 import { FakeClock } from "../../test/doubles/fake-clock.ts";
 import { logLines } from "../../test/doubles/log-lines.ts";
 import { connect } from "./connect.ts";
+import { expiriesOf } from "./credential-expiry.ts";
 import { Credentials } from "./credentials.ts";
 
 async function load(fake: FakeApiServer, clock = new FakeClock()) {
@@ -21,28 +23,20 @@ async function load(fake: FakeApiServer, clock = new FakeClock()) {
   return { credentials, authorization, later, lines, stop };
 }
 
-test("a token file is read once a second, without its line feed", async () => {
+test("a token file is read once a second, and after a rejection immediately, without its line feed", async () => {
   await using fake = await FakeApiServer.start();
   writeFileSync(fake.file("token"), "one\n");
   fake.writeKubeconfig({ tokenFile: "token" });
-  const { authorization, later } = await load(fake);
+  const { credentials, authorization, later } = await load(fake);
   assert.equal(await authorization(), "Bearer one");
   writeFileSync(fake.file("token"), "two\n");
   assert.equal(await authorization(), "Bearer one");
   assert.equal(await later(), "Bearer two");
+  writeFileSync(fake.file("token"), "three");
+  credentials.refused();
+  assert.equal(await authorization(), "Bearer three");
   rmSync(fake.file("token"));
   await assert.rejects(later(), { reason: "no-credentials", message: /ENOENT/ });
-});
-
-test("a rejected token is read again immediately", async () => {
-  await using fake = await FakeApiServer.start();
-  writeFileSync(fake.file("token"), "one");
-  fake.writeKubeconfig({ tokenFile: "token" });
-  const { credentials, authorization } = await load(fake);
-  assert.equal(await authorization(), "Bearer one");
-  writeFileSync(fake.file("token"), "two");
-  credentials.refused();
-  assert.equal(await authorization(), "Bearer two");
 });
 
 test("a partly replaced file is no-credentials, and no other error", async () => {
@@ -79,18 +73,6 @@ function plugin(script: string): object {
   const apiVersion = "client.authentication.k8s.io/v1";
   return { exec: { apiVersion, command: "sh", args: ["-c", script], interactiveMode: "Never" } };
 }
-
-test("a plugin runs once, and again after the server rejected its credentials", async () => {
-  await using fake = await FakeApiServer.start();
-  const runs = fake.file("runs");
-  const script = `echo >> ${runs}; echo '{"status":{"token":"run-'$(wc -l < ${runs})'"}}'`;
-  fake.writeKubeconfig(plugin(script));
-  const { credentials, authorization } = await load(fake);
-  assert.equal(await authorization(), "Bearer run-1");
-  assert.equal(await authorization(), "Bearer run-1");
-  credentials.refused();
-  assert.equal(await authorization(), "Bearer run-2");
-});
 
 test("a failing plugin is no-credentials with the reason; the next request runs it again", async () => {
   await using fake = await FakeApiServer.start();
@@ -181,4 +163,32 @@ test("without a valid kubeconfig, there is no connection", async () => {
     writeFileSync(fake.file("broken"), good.replace(/http:[^"]*/, server));
     await refused(fake.file("broken"));
   }
+});
+
+const jwt = (claims: object): string =>
+  ["e30", Buffer.from(JSON.stringify(claims)).toString("base64url"), "c2ln"].join(".");
+const bearer = (token: string) => ({ headers: { authorization: `Bearer ${token}` }, tls: {} });
+
+test("a token expires when its claim says so, and is distinguished from one in a file that is replaced", () => {
+  const access = bearer(jwt({ exp: 1_800_000_000, sub: "system:serviceaccount:a:b" }));
+  assert.deepEqual(expiriesOf(access, false), [{ credential: "token", at: 1_800_000_000 }]);
+  assert.deepEqual(expiriesOf(access, true), [{ credential: "token-file", at: 1_800_000_000 }]);
+});
+
+test("a client certificate expires at the end of its validity", () => {
+  const { certificate } = new CertificateAuthority("test").certify({ name: "peer" });
+  const [one, ...more] = expiriesOf({ headers: {}, tls: { cert: certificate } }, false);
+  assert.deepEqual(more, []);
+  assert.equal(one?.credential, "certificate");
+  // Certificates of tests are valid for a day.
+  const hours = ((one?.at ?? 0) * 1000 - Date.now()) / 3_600_000;
+  assert.ok(hours > 23 && hours <= 24, `${hours}`);
+});
+
+test("tokens without an end, and anything that is no credential, have no expiry", () => {
+  for (const token of [jwt({}), jwt({ exp: "soon" }), jwt({ exp: null }), "opaque", "a.%%%.c"]) {
+    assert.deepEqual(expiriesOf(bearer(token), false), [], token);
+  }
+  assert.deepEqual(expiriesOf({ headers: { authorization: "Basic YTpi" }, tls: {} }, false), []);
+  assert.deepEqual(expiriesOf({ headers: {}, tls: { cert: "not PEM" } }, false), []);
 });

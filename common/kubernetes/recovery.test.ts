@@ -4,6 +4,7 @@ import { setImmediate } from "node:timers/promises";
 import { FakeClock } from "../../test/doubles/fake-clock.ts";
 import { logLines } from "../../test/doubles/log-lines.ts";
 import { MemoryApiServer } from "../../test/doubles/memory/memory-api-server.ts";
+import { LEASES } from "../lease/lease.ts";
 import type { ApiRequest, ApiServer } from "./api-server.ts";
 import { Recovery, type Wait } from "./recovery.ts";
 import { Reflector } from "./reflector.ts";
@@ -22,7 +23,7 @@ class Followers implements AsyncDisposable {
   readonly api: ApiServer;
   readonly #reflectors: readonly Reflector[];
 
-  constructor(random: () => number) {
+  private constructor(random: () => number) {
     this.server = new MemoryApiServer("one", this.clock, random);
     this.api = {
       address: "memory:one",
@@ -47,6 +48,28 @@ class Followers implements AsyncDisposable {
         }),
     );
     for (const reflector of this.#reflectors) reflector.start();
+  }
+
+  /** All watch. */
+  static async start(): Promise<Followers> {
+    const it = new Followers(chance());
+    await it.pass(20_000);
+    assert.equal(it.areWatching, true);
+    return it;
+  }
+
+  /** The server is unreachable for so long. */
+  async outage(ms: number): Promise<void> {
+    this.server.down = true;
+    this.server.cut();
+    await this.pass(ms);
+  }
+
+  /** What each kind is asked for in this time, the most first. */
+  async countsOf(pass: () => Promise<unknown>): Promise<number[]> {
+    for (const times of this.asked.values()) times.splice(0);
+    await pass();
+    return [...this.asked.values()].map(({ length }) => length).sort((a, b) => b - a);
   }
 
   get areWatching(): boolean {
@@ -91,13 +114,9 @@ function chance(): () => number {
 
 describe("an API server that was unreachable for minutes", () => {
   test("is watched again by all within 1.5 s after the first success, and within 10 s after its return", async () => {
-    await using it = new Followers(chance());
-    await it.pass(20_000);
-    assert.equal(it.areWatching, true);
+    await using it = await Followers.start();
     for (let outage = 0; outage < 10; outage++) {
-      it.server.down = true;
-      it.server.cut();
-      await it.pass(120_000 + outage * 1700);
+      await it.outage(120_000 + outage * 1700);
       it.server.down = false;
       const one = await it.pass(60_000, () => [...it.states.values()].includes("watching"));
       const rest = await it.pass(60_000, () => it.areWatching);
@@ -108,43 +127,29 @@ describe("an API server that was unreachable for minutes", () => {
   });
 
   test("gets a request every ten seconds from one client, and from the others as rarely as before", async () => {
-    await using it = new Followers(chance());
-    await it.pass(20_000);
-    it.server.down = true;
-    it.server.cut();
-    await it.pass(120_000);
-    for (const times of it.asked.values()) times.splice(0);
-    await it.pass(600_000);
-    const counts = [...it.asked.values()].map(({ length }) => length).sort((a, b) => b - a);
+    await using it = await Followers.start();
+    await it.outage(120_000);
+    const counts = await it.countsOf(() => it.pass(600_000));
     const [scout = 0, ...others] = counts;
     assert.ok(scout >= 60 && scout <= 120, counts.join(" "));
     for (const count of others) assert.ok(count >= 20 && count <= 40, counts.join(" "));
   });
 
   test("is watched again within seconds after a successful write", async () => {
-    await using it = new Followers(chance());
+    await using it = await Followers.start();
     const { api, clock } = it;
     const writer = new ApiWriter({ api, clock, fieldManager: "test" });
-    const leases = {
-      group: "coordination.k8s.io",
-      versions: ["v1"],
-      resource: "leases",
-      kind: "Lease",
-    };
     const look = async () => {
       await Promise.all([
         // Whether it is answered is the API server's affair: that it is asked is what counts.
-        writer.get(leases, { namespace: "here", name: "leader" }).catch(() => undefined),
+        writer.get(LEASES, { namespace: "here", name: "leader" }).catch(() => undefined),
         it.pass(100),
       ]);
     };
-    await it.pass(20_000);
     it.server.objects.apply("namespaces", "here", { metadata: { name: "here" } }, "test");
     const lease = { metadata: { namespace: "here", name: "leader" } };
     it.server.objects.apply("leases", "here/leader", lease, "test");
-    it.server.down = true;
-    it.server.cut();
-    await it.pass(120_000);
+    await it.outage(120_000);
     await look();
     it.server.down = false;
     await look();
@@ -155,29 +160,23 @@ describe("an API server that was unreachable for minutes", () => {
 
 describe("an API server that responds, and immediately closes every connection", () => {
   test("receives fewer and fewer requests: a client whose watch was cut off does not wake others", async () => {
-    await using it = new Followers(chance());
-    await it.pass(20_000);
-    for (let second = 0; second < 120; second++) {
-      it.server.cut();
-      await it.pass(1000);
-    }
-    for (const times of it.asked.values()) times.splice(0);
-    for (let second = 0; second < 600; second++) {
-      it.server.cut();
-      await it.pass(1000);
-    }
-    const counts = [...it.asked.values()].map(({ length }) => length);
+    await using it = await Followers.start();
+    const cutEachSecond = async (seconds: number) => {
+      for (let second = 0; second < seconds; second++) {
+        it.server.cut();
+        await it.pass(1000);
+      }
+    };
+    await cutEachSecond(120);
+    const counts = await it.countsOf(() => cutEachSecond(600));
     for (const count of counts) assert.ok(count <= 80, counts.join(" "));
     await it.pass(60_000);
     assert.equal(it.areWatching, true);
   });
 
   test("is watched again within seconds if it does so once, when it returns after minutes", async () => {
-    await using it = new Followers(chance());
-    await it.pass(20_000);
-    it.server.down = true;
-    it.server.cut();
-    await it.pass(300_000);
+    await using it = await Followers.start();
+    await it.outage(300_000);
     it.server.down = false;
     await it.pass(60_000, () => it.areWatching);
     it.server.cut();

@@ -4,27 +4,16 @@ import fc from "fast-check";
 import type { RequestFault, WatchFault } from "../../test/doubles/memory/faults.ts";
 import type { Fields } from "../../test/doubles/memory/fields.ts";
 import { forMany } from "../../test/generators/for-all.ts";
+import { type Made, step } from "../../test/generators/steps.ts";
 import { ReflectorStage } from "../../test/stages/reflector-stage.ts";
 import { LONGEST_WRITE_MS } from "./writer.ts";
 
-/** Something that happens to an API server, or on the way to it. */
-type Step =
-  | { readonly do: "put"; readonly name: string; readonly value: number }
-  | { readonly do: "delete"; readonly name: string }
-  /** What a `put` was answered with arrives only now: one of the last, so many before the last. */
-  | { readonly do: "answer"; readonly back: number }
-  | { readonly do: "compact" }
-  | { readonly do: "restore"; readonly names: readonly string[]; readonly back: number }
-  | { readonly do: "serve"; readonly versions: readonly string[] }
-  | { readonly do: "initial"; readonly events: "sent" | "refused" | "ignored" }
-  | { readonly do: "fault"; readonly fault: RequestFault }
-  | { readonly do: "disturb"; readonly fault: WatchFault }
-  | { readonly do: "throw" }
-  | { readonly do: "wait"; readonly ms: number };
-
 const name = fc.integer({ min: 0, max: 30 }).map((i) => `o${i}`);
 const served = [["v1"], ["v1beta1"], ["v1", "v1beta1"], []];
-const disturbances: WatchFault[] = ["close", "reset", "freeze", "garbage", "expired"];
+const disturbances: WatchFault[] = [
+  ...(["close", "reset", "freeze", "garbage", "expired"] as const),
+  ...(["half-line", "repeat"] as const),
+];
 
 const requestFault: fc.Arbitrary<RequestFault> = fc.oneof(
   fc.record({
@@ -48,54 +37,23 @@ const requestFault: fc.Arbitrary<RequestFault> = fc.oneof(
   }),
 );
 
-const step: fc.Arbitrary<Step> = fc.oneof(
-  { weight: 8, arbitrary: fc.record({ do: fc.constant("put" as const), name, value: fc.nat(99) }) },
-  { weight: 5, arbitrary: fc.record({ do: fc.constant("delete" as const), name }) },
-  {
-    weight: 5,
-    arbitrary: fc.record({ do: fc.constant("answer" as const), back: fc.nat(3) }),
-  },
-  { weight: 2, arbitrary: fc.record({ do: fc.constant("compact" as const) }) },
-  {
-    weight: 1,
-    arbitrary: fc.record({
-      do: fc.constant("restore" as const),
-      names: fc.array(name),
-      // So far that nothing in a run catches up: nobody could tell such a server from one that went on.
-      back: fc.integer({ min: 60, max: 90 }),
-    }),
-  },
-  {
-    weight: 1,
-    arbitrary: fc.record({
-      do: fc.constant("serve" as const),
-      versions: fc.constantFrom(...served),
-    }),
-  },
-  {
-    weight: 1,
-    arbitrary: fc.record({
-      do: fc.constant("initial" as const),
-      events: fc.constantFrom("sent" as const, "refused" as const, "ignored" as const),
-    }),
-  },
-  { weight: 5, arbitrary: fc.record({ do: fc.constant("fault" as const), fault: requestFault }) },
-  {
-    weight: 5,
-    arbitrary: fc.record({
-      do: fc.constant("disturb" as const),
-      fault: fc.constantFrom(...disturbances, "half-line" as const, "repeat" as const),
-    }),
-  },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant("throw" as const) }) },
-  {
-    weight: 6,
-    arbitrary: fc.record({
-      do: fc.constant("wait" as const),
-      ms: fc.constantFrom(0, 10, 1000, 5000, 12_000, 40_000, 200_000),
-    }),
-  },
+/** Something that happens to an API server, or on the way to it. */
+const anyStep = fc.oneof(
+  step(8, "put", { name, value: fc.nat(99) }),
+  step(5, "delete", { name }),
+  // What a `put` was answered with arrives only now: one of the last, so many before the last.
+  step(5, "answer", { back: fc.nat(3) }),
+  step(2, "compact"),
+  // So far that nothing in a run catches up: nobody could tell such a server from one that went on.
+  step(1, "restore", { names: fc.array(name), back: fc.integer({ min: 60, max: 90 }) }),
+  step(1, "serve", { versions: fc.constantFrom(...served) }),
+  step(1, "initial", { events: fc.constantFrom("sent", "refused", "ignored") }),
+  step(5, "fault", { fault: requestFault }),
+  step(5, "disturb", { fault: fc.constantFrom(...disturbances) }),
+  step(1, "throw"),
+  step(6, "wait", { ms: fc.constantFrom(0, 10, 1000, 5000, 12_000, 40_000, 200_000) }),
 );
+type Step = Made<typeof anyStep>;
 
 /** What was written last, and when: nobody takes an answer that is older than a request may take. */
 type Answers = { readonly object: Fields; readonly at: number }[];
@@ -131,7 +89,7 @@ async function take(it: ReflectorStage, step: Step, answers: Answers): Promise<v
 }
 
 const world = fc.record({
-  steps: fc.array(step, { minLength: 5, maxLength: 40 }),
+  steps: fc.array(anyStep, { minLength: 5, maxLength: 40 }),
   page: fc.integer({ min: 1, max: 9 }),
   cut: fc.integer({ min: 1, max: 300 }),
   random: fc.double({ min: 0, max: 1, noNaN: true, maxExcluded: true }),

@@ -89,34 +89,33 @@ async function waits(it: ReflectorStage, ...faults: readonly RequestFault[]): Pr
 const REFUSED: RequestFault = { kind: "refused" };
 const FORBIDDEN: RequestFault = { kind: "status", status: 403 };
 
-test("failures in a row back off from 0.8 to 30 seconds, and are forgotten after a watch that lasts", async () => {
-  await using it = await ReflectorStage.of(1);
-  await it.pass(20_000);
-  const all = await waits(it, ...Array(8).fill(FORBIDDEN));
-  assert.deepEqual(all, [1200, 2400, 4800, 9600, 19_200, 22_500, 22_500, 22_500]);
-  await it.pass(60_000);
-  assert.equal(it.state, "watching");
-  assert.deepEqual(await waits(it, REFUSED), [1200]);
-});
-
-test("a single client of a server that does not respond retries at least every ten seconds", async () => {
-  await using it = await ReflectorStage.of(1);
-  await it.pass(20_000);
-  const all = await waits(it, ...Array(6).fill(REFUSED));
-  assert.deepEqual(all, [1200, 2400, 4800, 7500, 7500, 7500]);
-  await it.pass(60_000);
-  assert.equal(it.state, "watching");
-});
-
-test("a rejection by a starting server resets the backoff, once", async () => {
-  await using it = await ReflectorStage.of(1);
-  await it.pass(20_000);
-  const away = Array(6).fill(REFUSED);
-  const all = await waits(it, ...away, FORBIDDEN, FORBIDDEN, REFUSED, FORBIDDEN, FORBIDDEN);
-  assert.deepEqual(all.slice(6), [1200, 2400, 4800, 9600, 19_200]);
-  await it.pass(60_000);
-  assert.equal(it.state, "watching");
-});
+const away: readonly RequestFault[] = Array(6).fill(REFUSED);
+for (const { name, faults, expected } of [
+  {
+    name: "failures in a row back off from 0.8 to 30 seconds",
+    faults: Array<RequestFault>(8).fill(FORBIDDEN),
+    expected: [1200, 2400, 4800, 9600, 19_200, 22_500, 22_500, 22_500],
+  },
+  {
+    name: "a single client of a server that does not respond retries at least every ten seconds",
+    faults: away,
+    expected: [1200, 2400, 4800, 7500, 7500, 7500],
+  },
+  {
+    name: "a rejection by a starting server resets the backoff, once",
+    faults: [...away, FORBIDDEN, FORBIDDEN, REFUSED, FORBIDDEN, FORBIDDEN],
+    expected: [1200, 2400, 4800, 7500, 7500, 7500, 1200, 2400, 4800, 9600, 19_200],
+  },
+]) {
+  test(`${name}; a watch that lasts ends that`, async () => {
+    await using it = await ReflectorStage.of(1);
+    await it.pass(20_000);
+    assert.deepEqual(await waits(it, ...faults), expected);
+    await it.pass(60_000);
+    assert.equal(it.state, "watching");
+    assert.deepEqual(await waits(it, REFUSED), [1200]);
+  });
+}
 
 test("Retry-After is respected", async () => {
   await using it = await ReflectorStage.of(1, ({ server }) => {
@@ -181,17 +180,6 @@ test("a required resource is retried until it is served", async () => {
   it.server.served = ["v1"];
   await it.pass(30_000);
   assert.deepEqual(it.news(), ["listing", "listed", "watching"]);
-});
-
-test("the known objects of a resource that is no longer served stay", async () => {
-  await using it = new ReflectorStage({ optional: true });
-  for (let i = 0; i < 3; i++) it.things.put(`o${i}`, i);
-  await it.start();
-  it.server.served = [];
-  it.server.disturb("reset");
-  await it.pass(300_000);
-  assert.equal(it.state, "not-served");
-  assert.equal(it.believed.size, 3);
 });
 
 test("a right that is missing for long is noticed within seconds once it is granted, by a client of which few exist", async () => {

@@ -2,6 +2,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ReflectorStage } from "../../test/stages/reflector-stage.ts";
 import { Untaken } from "./reflector-events.ts";
+import type { ResourceQuery } from "./resource-query.ts";
+
+/** Names of the first objects of a stage. */
+const namesOf = (count: number): string[] => Array.from({ length: count }, (_, i) => `o${i}`);
 
 test("it lists by a watch, then reports every change", async () => {
   await using it = await ReflectorStage.of(2);
@@ -49,31 +53,6 @@ test("a closed or broken watch resumes where it ended, and reports nothing twice
   }
 });
 
-test("an object that was deleted without a watch, and is no longer in the history, is removed by the next list", async () => {
-  await using it = await ReflectorStage.of(5);
-  it.server.disturb("expired");
-  it.things.delete("o2");
-  it.server.objects.compact();
-  assert.equal(it.believed.size, 5);
-  await it.settle();
-  assert.ok(it.told.includes("expired"));
-  assert.deepEqual(it.believed, it.actual);
-  assert.equal(it.believed.size, 4);
-});
-
-test("a list that would remove most objects is applied after a second list, ten seconds later", async () => {
-  await using it = await ReflectorStage.of(5);
-  it.server.disturb("expired");
-  it.things.restore(["o4"], 50);
-  it.server.objects.compact();
-  await it.pass(4000);
-  assert.equal(it.state, "doubtful");
-  assert.equal(it.believed.size, 5);
-  await it.pass(10_000);
-  assert.deepEqual(it.believed, it.actual);
-  assert.equal(it.state, "watching");
-});
-
 test("a list that was incomplete once removes nothing", async () => {
   await using it = await ReflectorStage.of(5);
   const empty = {
@@ -93,37 +72,23 @@ test("a list that was incomplete once removes nothing", async () => {
   assert.deepEqual(it.believed, it.actual);
 });
 
-test("a server that was restored from a backup is detected, although its watch reports no error", async () => {
-  await using it = await ReflectorStage.of(30);
-  await it.pass(20_000);
-  it.server.disturb("reset");
-  it.server.faults.push({ kind: "refused" });
-  it.things.restore(
-    Array.from({ length: 29 }, (_, i) => `o${i}`),
-    60,
-  );
-  await it.pass(5000);
-  assert.ok(it.told.includes("rewound"));
-  await it.pass(30_000);
-  assert.equal(it.state, "watching");
-  assert.deepEqual(it.believed, it.actual);
-  assert.equal(it.believed.size, 29);
-});
-
-test("no object of a server that was restored and has caught up is missed with listsAfterLoss", async () => {
-  await using it = new ReflectorStage({ listsAfterLoss: true });
+/** A server of 35 objects that loses the last five by a restore, and has caught up when its watch is opened again. */
+async function restored(query: Partial<ResourceQuery>): Promise<ReflectorStage> {
+  const it = new ReflectorStage(query);
   for (let i = 0; i < 30; i++) it.things.put(`o${i}`, i);
   await it.start();
   const backup = it.things.version;
   for (let i = 30; i < 35; i++) it.things.put(`o${i}`, i);
   await it.pass(20_000);
   it.server.disturb("reset");
-  it.server.faults.push({ kind: "refused" });
-  it.things.restore(
-    [...it.actual.keys()].slice(0, 30).map((key) => key.slice(5)),
-    backup,
-  );
+  it.things.restore(namesOf(30), backup);
   for (let i = 0; i < 10; i++) it.things.put(`o${i}`, 1000 + i);
+  return it;
+}
+
+test("no object of a server that was restored and has caught up is missed with listsAfterLoss", async () => {
+  await using it = await restored({ listsAfterLoss: true });
+  it.server.faults.push({ kind: "refused" });
   await it.pass(30_000);
   assert.equal(it.state, "watching");
   assert.deepEqual(it.believed, it.actual);
@@ -131,16 +96,7 @@ test("no object of a server that was restored and has caught up is missed with l
 });
 
 test("no object of a server that was restored and has caught up is missed once another client finds the restore", async () => {
-  await using it = await ReflectorStage.of(30);
-  const backup = it.things.version;
-  for (let i = 30; i < 35; i++) it.things.put(`o${i}`, i);
-  await it.pass(20_000);
-  it.server.disturb("reset");
-  it.things.restore(
-    Array.from({ length: 30 }, (_, i) => `o${i}`),
-    backup,
-  );
-  for (let i = 0; i < 10; i++) it.things.put(`o${i}`, 1000 + i);
+  await using it = await restored({});
   await it.pass(5000);
   assert.equal(it.state, "watching");
   assert.equal(it.believed.size, 35, "its own watch shows nothing");
@@ -168,7 +124,7 @@ test("a restore that a response shows while the connection is lost is reported b
   assert.equal(told, 1);
 });
 
-test("a reflector that finds a restore tells the other clients of the server once, and never answers another", async () => {
+test("a reflector that finds a restore, although its watch reports no error, tells the other clients of the server once, and never answers another", async () => {
   await using it = await ReflectorStage.of(30);
   let told = 0;
   it.server.recovery.onRestored({}, () => told++);
@@ -179,6 +135,7 @@ test("a reflector that finds a restore tells the other clients of the server onc
   it.things.restore(["o1"], 20);
   await it.pass(60_000);
   assert.equal(told, 2);
+  assert.ok(it.told.includes("rewound"));
   assert.deepEqual(it.believed, it.actual);
 });
 
@@ -303,4 +260,26 @@ test("stop ends it at any point, and no event follows", async () => {
     await it.pass(400_000);
     assert.equal(it.server.watches, 0, when);
   }
+});
+
+test("the version of a server is requested by a list of one object of any label, since searching for a label could take long", async () => {
+  await using it = new ReflectorStage({
+    labelSelector: "colour",
+    fieldSelector: "metadata.name=o1",
+  });
+  it.things.put("o1", 1);
+  await it.start();
+  await it.pass(20_000);
+  it.server.disturb("reset");
+  await it.pass(2_000);
+  const [first, look, again] = it.server.asked.map((path) => new URL(path, "http://server"));
+  assert.equal(first?.searchParams.get("labelSelector"), "colour");
+  assert.deepEqual(
+    [...(look?.searchParams ?? [])],
+    [
+      ["fieldSelector", "metadata.name=o1"],
+      ["limit", "1"],
+    ],
+  );
+  assert.equal(again?.searchParams.get("labelSelector"), "colour");
 });

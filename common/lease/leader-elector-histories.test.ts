@@ -2,12 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { forMany } from "../../test/generators/for-all.ts";
+import { type Made, step } from "../../test/generators/steps.ts";
 import { FINE, LeaseWorld, type Weather } from "../../test/stages/lease-world.ts";
-
-type Step =
-  | { readonly do: "pass"; readonly ms: number }
-  | { readonly do: "weather"; readonly weather: Weather }
-  | { readonly do: (typeof FATES)[number]; readonly which: number };
 
 /** What may become of one replica. */
 const FATES = ["pause", "resume", "cut", "mend", "stop", "crash"] as const;
@@ -20,24 +16,12 @@ const weather: fc.Arbitrary<Weather> = fc.oneof(
     error: fc.constantFrom(0, 0.2, 0.6),
   }),
 );
-const which = fc.nat(3);
-const step: fc.Arbitrary<Step> = fc.oneof(
-  {
-    weight: 6,
-    arbitrary: fc.record({
-      do: fc.constant("pass" as const),
-      ms: fc.oneof(fc.nat(300), fc.nat(5000), fc.nat(40_000)),
-    }),
-  },
-  { weight: 2, arbitrary: fc.record({ do: fc.constant("weather" as const), weather }) },
-  {
-    weight: 4,
-    arbitrary: fc.record({
-      do: fc.constantFrom(...FATES),
-      which,
-    }),
-  },
+const anyStep = fc.oneof(
+  step(6, "pass", { ms: fc.oneof(fc.nat(300), fc.nat(5000), fc.nat(40_000)) }),
+  step(2, "weather", { weather }),
+  { weight: 4, arbitrary: fc.record({ do: fc.constantFrom(...FATES), which: fc.nat(3) }) },
 );
+type Step = Made<typeof anyStep>;
 const RUNS = 60;
 
 /** Clocks that differ by as much as we say we bear. */
@@ -81,7 +65,7 @@ test("in any history, no two replicas lead at the same time; without faults, one
   await forMany(
     RUNS,
     [
-      fc.array(step, { minLength: 5, maxLength: 40 }),
+      fc.array(anyStep, { minLength: 5, maxLength: 40 }),
       fc.array(rate, { minLength: 3, maxLength: 3 }),
       fc.integer(),
     ],

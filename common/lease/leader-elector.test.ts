@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import fc from "fast-check";
+import { forAll } from "../../test/generators/for-all.ts";
 import { FINE, LeaseWorld } from "../../test/stages/lease-world.ts";
 import { LEASE_MS, RENEW_MS } from "./leader-elector.ts";
-import { leaseTerms } from "./lease.ts";
+import { claimed, leaseTerms, microTime } from "./lease.ts";
 
 /** A world in which chance always says the same, and so many replicas: the first one leads. */
 async function world(replicas: number): Promise<LeaseWorld> {
@@ -16,9 +18,7 @@ async function world(replicas: number): Promise<LeaseWorld> {
 }
 
 function replica(it: LeaseWorld, index: number) {
-  const found = it.replicas[index];
-  assert.ok(found);
-  return found;
+  return it.replicas[index] ?? assert.fail(`no replica ${index}`);
 }
 
 test("the first replica leads, the others are on standby; the leader writes every two seconds, and reads nothing", async () => {
@@ -35,14 +35,20 @@ test("the first replica leads, the others are on standby; the leader writes ever
   assert.deepEqual(alone.server.methods.slice(before), Array(10).fill("PUT"));
 });
 
-test("when the leader crashes, another leads once the Lease has expired", async () => {
+test("when the leader crashes or is suspended, another leads once the Lease has expired, which it finds when it continues", async () => {
   await using it = await world(2);
-  replica(it, 0).pause();
+  const leader = replica(it, 0);
+  leader.pause();
   await it.pass(14_000);
   assert.deepEqual(it.leaders, []);
   await it.pass(4000);
   assert.deepEqual(it.leaders, [replica(it, 1)]);
   assert.equal(leaseTerms(it.server.lease).transitions, 2);
+  leader.resume();
+  assert.equal(leader.elector.isLeader(), false);
+  await it.pass(5000);
+  assert.deepEqual(it.leaders, [replica(it, 1)]);
+  assert.deepEqual(leader.states, ["leader", "not-renewed", "standby"]);
 });
 
 test("after a clean stop of the leader, another replica leads with its next read", async () => {
@@ -61,11 +67,10 @@ test("after a clean stop of the leader, another replica leads with its next read
 test("a standby replica writes nothing when it stops", async () => {
   await using it = await world(2);
   await it.pass(1000);
-  const { asked } = it.server;
-  const before = asked.length;
+  it.server.asked.splice(0);
   void replica(it, 1).stop();
   await it.pass(100);
-  assert.deepEqual(asked.slice(before), []);
+  assert.deepEqual(it.server.asked, []);
 });
 
 test("a renewal counts from before it was sent, however late the response", async () => {
@@ -87,8 +92,7 @@ test("a renewal counts from before it was sent, however late the response", asyn
 
 test("a leader that was suspended and continues does not lead before it has renewed", async () => {
   await using it = await world(1);
-  const [leader] = it.replicas;
-  assert.ok(leader);
+  const leader = replica(it, 0);
   leader.pause();
   await it.pass(60_000);
   leader.resume();
@@ -96,18 +100,6 @@ test("a leader that was suspended and continues does not lead before it has rene
   await it.pass(10);
   assert.equal(leader.elector.isLeader(10_000), true);
   assert.deepEqual(leader.states, ["leader", "not-renewed", "leader"]);
-});
-
-test("a leader that was suspended finds another leader when it continues", async () => {
-  await using it = await world(2);
-  const leader = replica(it, 0);
-  leader.pause();
-  await it.pass(60_000);
-  leader.resume();
-  assert.equal(leader.elector.isLeader(), false);
-  await it.pass(5000);
-  assert.deepEqual(it.leaders, [replica(it, 1)]);
-  assert.deepEqual(leader.states, ["leader", "not-renewed", "standby"]);
 });
 
 test("leader and standby report each successful read, and soon a failed one", async () => {
@@ -170,12 +162,58 @@ test("a Lease belongs to its holder for the duration in its own spec", async () 
 test("an API server that does not respond does not prevent a stop", async () => {
   await using it = await world(1);
   it.weather = { ...FINE, lost: 1 };
-  let over = false;
-  void replica(it, 0)
-    .stop()
-    .then(() => {
-      over = true;
-    });
+  const stopped = replica(it, 0).stop();
   await it.pass(8000);
-  assert.ok(over);
+  await stopped;
+});
+
+const NAME = { namespace: "here", name: "leader" };
+
+test("a claim changes only its own fields of the Lease", () => {
+  const before = {
+    kind: "Lease",
+    metadata: { ...NAME, uid: "u", resourceVersion: "7", labels: { team: "net" } },
+    spec: { holderIdentity: "a", acquireTime: "then", leaseTransitions: 4, strategy: "x" },
+  };
+  const claim = { holder: "b", duration: 15_000, time: "now" };
+  assert.deepEqual(claimed(NAME, before, claim), {
+    ...before,
+    spec: {
+      holderIdentity: "b",
+      leaseDurationSeconds: 15,
+      renewTime: "now",
+      acquireTime: "now",
+      leaseTransitions: 5,
+      strategy: "x",
+    },
+  });
+  const renewal = claimed(NAME, before, { ...claim, holder: "a" });
+  assert.deepEqual(leaseTerms(renewal), { holder: "a", duration: 15_000, transitions: 4 });
+  const release = claimed(NAME, before, { ...claim, holder: "" });
+  assert.deepEqual(leaseTerms(release), { holder: "", duration: 15_000, transitions: 4 });
+  assert.deepEqual(claimed(NAME, undefined, claim).metadata, NAME);
+});
+
+test("a Lease with invalid or missing fields has no holder", async () => {
+  const nothing = { holder: "", duration: undefined, transitions: 0 };
+  for (const lease of [
+    undefined,
+    null,
+    7,
+    [],
+    {},
+    { spec: null },
+    { spec: { holderIdentity: 7 } },
+  ]) {
+    assert.deepEqual(leaseTerms(lease), nothing);
+  }
+  const spec = { leaseDurationSeconds: -1, leaseTransitions: -1 };
+  assert.deepEqual(leaseTerms({ spec }), nothing);
+  await forAll([fc.anything()], (lease) => assert.ok(leaseTerms(lease).holder.length >= 0));
+});
+
+test("two consecutive times differ, even at the same time of day", () => {
+  const date = new Date(Date.UTC(2026, 0, 2, 3, 4, 5, 678));
+  assert.equal(microTime(date, 0), "2026-01-02T03:04:05.678000Z");
+  assert.equal(microTime(date, 1041), "2026-01-02T03:04:05.678041Z");
 });

@@ -64,7 +64,7 @@ const backends = (name: string, seconds: number, options: Options): Row =>
 /** The first row that matches applies: the most specific ones come first. */
 export const PLAN: readonly Row[] = [
   // Without root.
-  row("check", "test/unit/{architecture,charts,documents,named-paths,plan}.test.ts"),
+  row("check", "test/unit/{architecture,charts,documents,plan}.test.ts"),
   row("all", "bench/connector/connector.test.ts", { needs: ["connector"] }),
   row("unit", "test/{health,states}/*.test.ts", { random: true }),
   row(

@@ -1,32 +1,26 @@
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { promisify } from "node:util";
 import { parse } from "yaml";
 import { ALERTS } from "../../scripts/monitoring/rules.ts";
 import { kubernetesCommand } from "../apiserver/commands.ts";
+import { output } from "../packages/rendered.ts";
 
-const run = promisify(execFile);
 const ROOT = join(import.meta.dirname, "../..");
 const CASES = join(import.meta.dirname, "alerts.yaml");
 
-/** What promtool prints; rejects with it if promtool fails. */
-async function promtool(...args: string[]): Promise<string> {
-  const { stdout, stderr } = await run(kubernetesCommand("promtool"), args, { cwd: ROOT });
-  return stdout + stderr;
-}
+const promtool = (...args: string[]): string => output(kubernetesCommand("promtool"), args);
 
-test("promtool finds no fault in the rules", async () => {
+test("promtool finds no fault in the rules", () => {
   const lint = ["--lint=all", "--lint-fatal"];
-  const said = await promtool("check", "rules", ...lint, "deploy/monitoring/rules.yaml");
+  const said = promtool("check", "rules", ...lint, join(ROOT, "deploy/monitoring/rules.yaml"));
   const rules = Object.values(ALERTS).flat().length;
   assert.match(said, new RegExp(`SUCCESS: ${rules} rules found`));
 });
 
-test("each alert is silent once and fires once, with exactly these labels and annotations", async () => {
-  assert.match(await promtool("test", "rules", CASES), /SUCCESS/);
+test("each alert is silent once and fires once, with exactly these labels and annotations", () => {
+  assert.match(promtool("test", "rules", CASES), /SUCCESS/);
 });
 
 test("the cases have every alert, silent and firing", () => {

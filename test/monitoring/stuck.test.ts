@@ -1,14 +1,13 @@
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { promisify } from "node:util";
 import { AnswerTimes } from "../../controller/observe/answer-times.ts";
 import { pages } from "../../controller/observe/pages.ts";
 import { kubernetesCommand } from "../apiserver/commands.ts";
 import { Refusal } from "../doubles/memory/object-table.ts";
+import { output } from "../packages/rendered.ts";
 import { ControllerWorld, type MemoryCluster } from "../stages/controller-world.ts";
 
 // Whether the alert fires when writes are rejected, by the metrics of controllers whose API servers reject them: each sample of a series is
@@ -100,10 +99,7 @@ test("ClustersetControllerStuck fires for whatever is rejected for minutes, and 
   try {
     const cases = join(directory, "cases.json");
     writeFileSync(cases, JSON.stringify({ rule_files: [RULES], evaluation_interval: "1m", tests }));
-    const { stdout } = await promisify(execFile)(kubernetesCommand("promtool"), [
-      ...["test", "rules", cases],
-    ]);
-    assert.match(stdout, /SUCCESS/);
+    assert.match(output(kubernetesCommand("promtool"), ["test", "rules", cases]), /SUCCESS/);
   } finally {
     rmSync(directory, { recursive: true });
   }

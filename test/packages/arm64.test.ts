@@ -51,5 +51,6 @@ test("it renders the same rules as on x86-64", () => {
 });
 
 test("netlink's native part for arm64 loads, and opens a socket", () => {
-  assert.equal(arm64("netlink.mjs"), "open\n");
+  // QEMU's user emulation knows netlink's protocol for routes, not the one of netfilter.
+  assert.equal(arm64("netlink.mjs", "route"), "open\n");
 });

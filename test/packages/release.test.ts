@@ -4,8 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { kubernetesCommand } from "../apiserver/commands.ts";
-import { comparable } from "./comparable.ts";
-import { helmTemplate, kustomize, objectsOf, output } from "./rendered.ts";
+import { comparable, helmTemplate, kustomize, objectsOf, output } from "./rendered.ts";
 
 // What "make release" makes, but for images, which take registries.
 

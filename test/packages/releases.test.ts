@@ -80,12 +80,14 @@ function templates(): Promise<string> {
   );
 }
 
-/** Creates a ServiceExport; its UID shows later whether it is the same. */
-async function exportOf(name: string): Promise<() => Promise<string>> {
+/** Creates a ServiceExport; shows later that it is the same. */
+async function exported(): Promise<() => Promise<void>> {
   const manifest = { apiVersion: "multicluster.x-k8s.io/v1beta1", kind: "ServiceExport" };
-  const metadata = { name, namespace: "default" };
+  const metadata = { name: "web", namespace: "default" };
   await run("kubectl", ["apply", "-f", "-"], { ...manifest, metadata });
-  return () => kubectl("get", "serviceexport", name, "-o", "jsonpath={.metadata.uid}");
+  const uid = () => kubectl("get", "serviceexport", "web", "-o", "jsonpath={.metadata.uid}");
+  const before = await uid();
+  return async () => assert.equal(await uid(), before);
 }
 
 /** Changes the CRD of ServiceImports. */
@@ -118,16 +120,15 @@ test("uninstalling both charts leaves CRDs and ServiceExports, and nothing else 
   await apply(PRODUCT, { ...IDENTITY, admissionPolicies: true, coredns: { rbac: true } });
   const installed = await ours();
   assert.ok(installed.length > 20, installed.join("\n"));
-  const uid = await exportOf("web");
-  const before = await uid();
+  const exportStays = await exported();
   await helm("uninstall", PRODUCT);
   assert.deepEqual(await ours(), []);
   assert.equal(await kubectl("get", "clusterproperties", "-o", "name"), "");
   await helm("uninstall", CRDS);
-  assert.equal(await uid(), before);
+  await exportStays();
   // And the next installation finds its own CRDs.
   assert.doesNotMatch(await apply(CRDS), /stays as it is/);
-  assert.equal(await uid(), before);
+  await exportStays();
 });
 
 test("the chart adopts an installation of kubectl without changing a pod", async () => {
@@ -143,14 +144,13 @@ test("the chart adopts an installation of kubectl without changing a pod", async
 
 test("kubectl delete -k of an overlay leaves CRDs and ServiceExports, and nothing else", async () => {
   await kubectl("apply", "-f", join(ROOT, "deploy/crds"));
-  const uid = await exportOf("web");
-  const before = await uid();
+  const exportStays = await exported();
   for (const overlay of ["mesh", "hub"]) {
     const folder = join(ROOT, "deploy/overlays", overlay);
     await kubectl("apply", "-k", folder);
     await kubectl("delete", "-k", folder);
     assert.deepEqual(await ours(), []);
-    assert.equal(await uid(), before);
+    await exportStays();
   }
   await kubectl("create", "namespace", NAMESPACE);
 });
@@ -173,12 +173,11 @@ for (const [label, value] of [
     await apply(CRDS);
     await change({ metadata: { labels: { [`multicluster.x-k8s.io/${label}`]: value } } });
     await change(THEIRS);
-    const uid = await exportOf("web");
-    const before = await uid();
+    const exportStays = await exported();
     const said = await apply(CRDS, { adopt: true });
     assert.match(said, /serviceimports\S+ stays as it is: it is of a later release/);
     assert.equal(await categoryOfImports(), "theirs");
-    assert.equal(await uid(), before);
+    await exportStays();
   });
 }
 

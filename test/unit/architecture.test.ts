@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
-import { cyclesOf } from "../../scripts/architecture/cycles.ts";
 import { specifiersOf } from "../../scripts/architecture/imports.ts";
 import { readSources } from "../../scripts/architecture/sources.ts";
 import { RULES } from "../../scripts/architecture/table.ts";
@@ -39,64 +38,64 @@ function importing(file: string, ...targets: readonly string[]): string[] {
   return faults({ [file]: targets.map((target) => `import { x } from "${target}";\n`).join("") });
 }
 
+/** Imports that a file may not have. */
+const FORBIDDEN: Readonly<Record<string, readonly string[]>> = {
+  "api/address.ts": ["node:net", "../common/errors.ts"],
+  "common/log.ts": ["../agent/config/config.ts", "yaml"],
+  "agent/model/model.ts": ["node:crypto", "../../common/log.ts"],
+  "agent/plan/plan.ts": ["../../common/clock.ts", "../backends/backend.ts"],
+  "agent/backends/backend.ts": ["./iptables/iptables.ts"],
+  "agent/backends/iptables/render.ts": [
+    "node:fs",
+    "../../system/run-program.ts",
+    "../ipvs/render.ts",
+  ],
+  "agent/backends/iptables/read.ts": ["../ipvs/read.ts", "node:child_process"],
+  "agent/backends/backend-kind.ts": ["./iptables/kind.ts"],
+  "agent/backends/kinds.ts": ["./iptables/iptables.ts"],
+  "agent/sync/agent.ts": [
+    "../backends/iptables/backend.ts",
+    "../sources/manifests/manifests-source.ts",
+    "node:fs",
+  ],
+  "agent/sources/manifests/file-state.ts": ["node:child_process", "../../plan/plan.ts"],
+  "agent/observe/metrics.ts": ["node:os", "../backends/iptables/backend.ts"],
+  "agent/config/config.ts": ["node:fs"],
+  "agent/system/run-program.ts": ["../model/facts.ts"],
+  "agent/command/run.ts": [
+    "../../controller/merge.ts",
+    "../backends/iptables/kind.ts",
+    "node:child_process",
+    "../../test/doubles/fake-clock.ts",
+  ],
+  "images/serve/serve.ts": ["../../common/log.ts"],
+};
+
 test("forbidden imports of each part are found", () => {
-  const cases: readonly (readonly [string, string])[] = [
-    ["api/address.ts", "node:net"],
-    ["api/address.ts", "../common/errors.ts"],
-    ["common/log.ts", "../agent/config/config.ts"],
-    ["common/log.ts", "yaml"],
-    ["agent/model/model.ts", "node:crypto"],
-    ["agent/model/model.ts", "../../common/log.ts"],
-    ["agent/plan/plan.ts", "../../common/clock.ts"],
-    ["agent/plan/plan.ts", "../backends/backend.ts"],
-    ["agent/backends/backend.ts", "./iptables/iptables.ts"],
-    ["agent/backends/iptables/render.ts", "node:fs"],
-    ["agent/backends/iptables/render.ts", "../../system/run-program.ts"],
-    ["agent/backends/iptables/render.ts", "../ipvs/render.ts"],
-    ["agent/backends/iptables/read.ts", "../ipvs/read.ts"],
-    ["agent/backends/backend-kind.ts", "./iptables/kind.ts"],
-    ["agent/backends/kinds.ts", "./iptables/iptables.ts"],
-    ["agent/backends/iptables/read.ts", "node:child_process"],
-    ["agent/sync/agent.ts", "../backends/iptables/backend.ts"],
-    ["agent/sync/agent.ts", "../sources/manifests/manifests-source.ts"],
-    ["agent/sync/agent.ts", "node:fs"],
-    ["agent/sources/manifests/file-state.ts", "node:child_process"],
-    ["agent/sources/manifests/file-state.ts", "../../plan/plan.ts"],
-    ["agent/observe/metrics.ts", "node:os"],
-    ["agent/observe/metrics.ts", "../backends/iptables/backend.ts"],
-    ["agent/config/config.ts", "node:fs"],
-    ["agent/system/run-program.ts", "../model/facts.ts"],
-    ["agent/command/run.ts", "../../controller/merge.ts"],
-    ["agent/command/run.ts", "../backends/iptables/kind.ts"],
-    ["agent/command/run.ts", "node:child_process"],
-    ["agent/command/run.ts", "../../test/doubles/fake-clock.ts"],
-    ["images/serve/serve.ts", "../../common/log.ts"],
-  ];
-  for (const [file, target] of cases) {
-    const found = importing(file, target);
-    const expected = `${file}: may not import `;
-    assert.ok(
-      found.some((fault) => fault.startsWith(expected)),
-      `${file} ${target}`,
-    );
+  for (const [file, targets] of Object.entries(FORBIDDEN)) {
+    for (const target of targets) {
+      const found = importing(file, target).join("\n");
+      assert.match(found, new RegExp(`^${file}: may not import `, "m"), `${file} ${target}`);
+    }
   }
 });
 
+const ALLOWED: Readonly<Record<string, string>> = {
+  "api/cidr.ts": "./address.ts",
+  "common/http.ts": "node:stream/promises",
+  "agent/plan/plan.ts": "../model/facts.ts",
+  "agent/backends/iptables/render.ts": "node:crypto",
+  "agent/backends/iptables/read.ts": "../../system/run-program.ts",
+  "agent/sources/manifests/file-state.ts": "node:fs/promises",
+  "agent/backends/kinds.ts": "./iptables/kind.ts",
+  "agent/command/backends.ts": "../backends/kinds.ts",
+  "agent/observe/metrics.ts": "prom-client",
+  "agent/plan/plan.test.ts": "fast-check",
+  "test/kernel/x.test.ts": "../../agent/backends/iptables/read.ts",
+};
+
 test("allowed imports are accepted", () => {
-  const cases: readonly (readonly [string, string])[] = [
-    ["api/cidr.ts", "./address.ts"],
-    ["common/http.ts", "node:stream/promises"],
-    ["agent/plan/plan.ts", "../model/facts.ts"],
-    ["agent/backends/iptables/render.ts", "node:crypto"],
-    ["agent/backends/iptables/read.ts", "../../system/run-program.ts"],
-    ["agent/sources/manifests/file-state.ts", "node:fs/promises"],
-    ["agent/backends/kinds.ts", "./iptables/kind.ts"],
-    ["agent/command/backends.ts", "../backends/kinds.ts"],
-    ["agent/observe/metrics.ts", "prom-client"],
-    ["agent/plan/plan.test.ts", "fast-check"],
-    ["test/kernel/x.test.ts", "../../agent/backends/iptables/read.ts"],
-  ];
-  for (const [file, target] of cases) {
+  for (const [file, target] of Object.entries(ALLOWED)) {
     assert.deepEqual(importing(file, target), [], `${file} ${target}`);
   }
 });
@@ -137,17 +136,10 @@ test("a pure file that uses a clock, random numbers, the process or module state
     "export let count = 0;",
   ];
   for (const line of impure) {
-    const found = faults({ "agent/plan/x.ts": `${line}\n` });
-    assert.ok(
-      found.some((fault) => /is pure and uses/.test(fault)),
-      line,
-    );
+    const found = faults({ "agent/plan/x.ts": `${line}\n` }).join("\n");
+    assert.match(found, /is pure and uses/, line);
     const elsewhere = faults({ "agent/sync/x.ts": `${line}\n` });
-    assert.deepEqual(
-      elsewhere.filter((fault) => !/time of day/.test(fault)),
-      [],
-      line,
-    );
+    assert.ok(!elsewhere.some((fault) => !/time of day/.test(fault)), line);
   }
   const pure = [
     "// Date.now() and process.env are for others.",
@@ -191,28 +183,17 @@ test("only the record of backends and a backend's own folder name the backend", 
   }
 });
 
-test("an import cycle is a fault, also of types only", () => {
+test("an import cycle is a fault, also of types only; a file that imports it is not part of it", () => {
   const files = {
     "agent/plan/a.ts": 'import type { B } from "./b.ts";\n',
     "agent/plan/b.ts": 'import { c } from "./c.ts";\n',
     "agent/plan/c.ts": 'export type { A } from "./a.ts";\n',
-    "agent/plan/d.ts": 'import type { A } from "./a.ts";\n',
+    "agent/plan/d.ts": 'import type { A } from "./a.ts"; import type { E } from "./e.ts";\n',
+    "agent/plan/e.ts": 'import type { E } from "./e.ts";\n',
   };
   assert.deepEqual(faults(files), [
     "agent/plan/a.ts -> agent/plan/b.ts -> agent/plan/c.ts -> agent/plan/a.ts: a cycle of imports",
-  ]);
-});
-
-test("a file that imports a cycle is not part of it, and two cycles are reported as two", () => {
-  const graph = new Map([
-    ["lead", ["a"]],
-    ["a", ["b", "self"]],
-    ["b", ["a"]],
-    ["self", ["self"]],
-  ]);
-  assert.deepEqual(cyclesOf(graph), [
-    ["a", "b", "a"],
-    ["self", "self"],
+    "agent/plan/e.ts -> agent/plan/e.ts: a cycle of imports",
   ]);
 });
 
@@ -247,19 +228,7 @@ test("every form of import is found", () => {
     'export const n = "from";',
     'const o = text.split("//"), p = await import("p");',
   ].join("\n");
-  assert.deepEqual(specifiersOf(text).sort(), [
-    "a",
-    "b",
-    "c",
-    "e",
-    "f",
-    "g.json",
-    "h",
-    "i",
-    "j",
-    "k",
-    "p",
-  ]);
+  assert.equal(specifiersOf(text).sort().join(" "), "a b c e f g.json h i j k p");
 });
 
 test("the table allows only tests, bench, demo and scripts to import the whole tree", () => {

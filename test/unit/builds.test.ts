@@ -20,11 +20,7 @@ class Commands {
   /** The only running command with this text. */
   async end(text: string, error?: Error): Promise<void> {
     const [name = "", ...more] = [...this.running.keys()].filter((each) => each.includes(text));
-    assert.deepEqual(
-      [name !== "", more],
-      [true, []],
-      `${text}: ${[...this.running.keys()].join()}`,
-    );
+    assert.ok(name !== "" && more.length === 0, `${text}: ${[...this.running.keys()].join()}`);
     if (error === undefined) this.running.get(name)?.resolve();
     else this.running.get(name)?.reject(error);
     this.running.delete(name);
@@ -32,13 +28,18 @@ class Commands {
   }
 }
 
-test("Go's builds come one after the other beside the rest, and clusters wait for both", async () => {
+async function begun(requested: readonly Artefact[]) {
   const commands = new Commands();
-  const builds = new Builds(TESTED, commands.run);
+  const builds = new Builds(requested, commands.run);
   await turn();
+  return { builds, commands };
+}
+
+test("Go's builds come one after the other beside the rest, and clusters wait for both", async () => {
+  const { builds, commands } = await begun(TESTED);
   assert.equal(commands.running.size, 2);
   for (const text of ["debian", "disk", " images"]) await commands.end(text);
-  assert.deepEqual([...commands.running.keys()].length, 1);
+  assert.equal(commands.running.size, 1);
   await commands.end("kube-apiserver");
   await builds.ready("api-server");
   await commands.end("kubelet");
@@ -51,9 +52,7 @@ test("Go's builds come one after the other beside the rest, and clusters wait fo
 });
 
 test("after a failure other artefacts are built, but not what needs it, and caches remain", async () => {
-  const commands = new Commands();
-  const builds = new Builds(TESTED, commands.run);
-  await turn();
+  const { builds, commands } = await begun(TESTED);
   await commands.end("kube-apiserver", new Error("no network"));
   await assert.rejects(builds.ready("api-server"), /api-server could not be built/);
   for (const text of ["kubelet", "coredns", "debian", "disk", " images"]) await commands.end(text);
@@ -64,10 +63,8 @@ test("after a failure other artefacts are built, but not what needs it, and cach
 });
 
 test("only what is requested is built, and what that needs", async () => {
-  const commands = new Commands();
-  const builds = new Builds(["helm"], commands.run);
-  await turn();
-  assert.deepEqual([...commands.running.keys()].length, 1);
+  const { builds, commands } = await begun(["helm"]);
+  assert.equal(commands.running.size, 1);
   await commands.end("helm");
   await builds.ready("helm");
   assert.throws(() => builds.ready("envoy"), /envoy was not requested/);

@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, globSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
 import * as AGENT from "../../agent/observe/metric-table.ts";
 import { AgentMetrics } from "../../agent/observe/metrics.ts";
-import { REASONS } from "../../api/reasons.ts";
 import { ERRORS } from "../../common/errors.ts";
 import * as CONTROLLER from "../../controller/observe/metric-table.ts";
 import { ControllerMetrics } from "../../controller/observe/metrics.ts";
@@ -25,16 +24,6 @@ test("generated blocks of documents match the code (node scripts/documents.ts --
       `${document}: ${name} is behind the code`,
     );
   }
-});
-
-/** The words in code style that begin the rows of a document's tables. */
-function rowWords(document: string): string[] {
-  return [...read(document).matchAll(/^\| `([^`]+)` \|/gm)].map(([, word = ""]) => word);
-}
-
-test("ERRORS.md and REASONS.md list every code and reason once, and no others", () => {
-  assert.deepEqual(rowWords("docs/ERRORS.md"), Object.keys(ERRORS));
-  assert.deepEqual(rowWords("docs/REASONS.md"), Object.keys(REASONS));
 });
 
 test("ERRORS.md has instructions for every code, and for no other", () => {
@@ -68,29 +57,33 @@ test("metrics are named by the conventions of Prometheus", () => {
   }
 });
 
-test("metrics in documents exist", () => {
-  const known = new Set(
-    [AGENT, CONTROLLER].flatMap(({ METRIC_PREFIX, HISTOGRAMS, COUNTERS, GAUGES }) =>
-      [HISTOGRAMS, COUNTERS, GAUGES]
-        .flatMap((table) => Object.values(table))
-        .map(({ name }) => `${METRIC_PREFIX}${name}`),
-    ),
-  );
-  for (const document of documents()) {
-    for (const [name] of read(document).matchAll(/clusterset_(?:agent|controller)_[a-z_]*[a-z]/g)) {
-      const series = name.replace(/_(bucket|sum|count)$/, "");
-      assert.ok(known.has(name) || known.has(series), `${document}: ${name}`);
-    }
-  }
-});
+const METRICS = new Set(
+  [AGENT, CONTROLLER].flatMap(({ METRIC_PREFIX, HISTOGRAMS, COUNTERS, GAUGES }) =>
+    [HISTOGRAMS, COUNTERS, GAUGES]
+      .flatMap((table) => Object.values(table))
+      .map(({ name }) => `${METRIC_PREFIX}${name}`),
+  ),
+);
+const isMetric = (name: string): boolean =>
+  METRICS.has(name) || METRICS.has(name.replace(/_(bucket|sum|count)$/, ""));
 
-test("error codes in documents exist", () => {
-  for (const document of documents()) {
-    for (const [code] of read(document).matchAll(/\bCSP_[A-Z_]*[A-Z]\b/g)) {
-      assert.ok(Object.hasOwn(ERRORS, code), `${document}: ${code}`);
+for (const [what, pattern, isRight] of [
+  ["metrics exist", /clusterset_(?:agent|controller)_[a-z_]*[a-z]/g, isMetric],
+  ["error codes exist", /\bCSP_[A-Z_]*[A-Z]\b/g, (code: string) => Object.hasOwn(ERRORS, code)],
+  [
+    "no path is one of its writer's machine",
+    /(?<![\w.:/-])\/(work|root|home|Users|farm)\//g,
+    () => false,
+  ],
+] as const) {
+  test(`in documents, ${what}`, () => {
+    for (const document of documents()) {
+      for (const [found] of read(document).matchAll(pattern)) {
+        assert.ok(isRight(found), `${document}: ${found}`);
+      }
     }
-  }
-});
+  });
+}
 
 test("links in documents lead to existing files and headings", () => {
   for (const document of documents()) {
@@ -154,12 +147,6 @@ test("MCS-API.md explains every number in test names, and names existing files",
   }
 });
 
-test("no document names a path of its writer's machine", () => {
-  for (const document of documents()) {
-    assert.doesNotMatch(read(document), /(?<![\w.:/-])\/(work|root|home|Users|farm)\//, document);
-  }
-});
-
 function documents(): string[] {
   const found = filesBelow(root, "", ".md");
   assert.ok(found.includes("docs/ERRORS.md"));
@@ -175,4 +162,79 @@ test("a block is replaced in its place, and nothing else changes", () => {
 
 test("a bar inside a table cell does not end it", () => {
   assert.equal(markdownTable(["A"], [["a|b"]]), "| A |\n| --- |\n| a\\|b |\n");
+});
+
+/** Folders that the repository has at its top; `dist/` is made by commands. */
+const TOP = "agent|api|bench|bin|cli|common|controller|deploy|docs|images|scripts|test";
+/** A path in it; in `demo`, which is also a namespace in examples, a file. */
+const PATH = new RegExp(`^(?:(?:${TOP})/[\\w./*{},-]*[\\w*}/]|demo/[\\w-]+\\.ts),?$`);
+
+const targets = new Set([...read("Makefile").matchAll(/^([a-z-]+):/gm)].map(([, name]) => name));
+const { scripts } = JSON.parse(read("package.json")) as { scripts: Record<string, string> };
+
+/** What is in code style in a document: spans between backticks, and lines of blocks. */
+function codeOf(text: string): string[] {
+  const spans = [...text.matchAll(/`([^`\n]+)`/g)].map(([, code = ""]) => code);
+  const blocks = [...text.matchAll(/^```\w*\n(.*?)^```/gms)].flatMap(([, block = ""]) =>
+    block.split("\n"),
+  );
+  return [...spans, ...blocks];
+}
+
+/** What a piece of code names that does not exist: a target of make, a script of npm, a path. */
+function missingIn(code: string): string | undefined {
+  const [, target] = /^make ([a-z-]+)\b/.exec(code) ?? [];
+  if (target !== undefined && !targets.has(target)) return `make ${target}`;
+  const [, script] = /^npm (?:run )?((?:test)(?:[:\w]*)|(?<=run )[:\w-]+)/.exec(code) ?? [];
+  if (script !== undefined && !(script in scripts)) return `npm run ${script}`;
+  const path = code.split(/\s/).find((word) => PATH.test(word));
+  return path === undefined || exists(path) ? undefined : path;
+}
+
+const exists = (path: string): boolean =>
+  globSync(path.replace(/,$/, ""), { cwd: root }).length > 0;
+
+test("targets, scripts and paths that documents name in code style exist", () => {
+  const missing = filesBelow(root, "", ".md")
+    // The CHANGELOG also names what was.
+    .filter((document) => document !== "CHANGELOG.md")
+    .flatMap((document) =>
+      codeOf(read(document)).flatMap((code) => {
+        const name = missingIn(code);
+        return name === undefined ? [] : [`${document}: ${name}`];
+      }),
+    );
+  assert.deepEqual(missing, []);
+});
+
+/** How documents quote a test: `path`: *a part of its title*. */
+const TITLE = /`([\w./-]+\.ts)`: \*([^*\n]+)\*/g;
+
+test("titles of tests that documents quote are in their files", () => {
+  const quoted = filesBelow(root, "docs", ".md").flatMap((document) =>
+    [...read(document).matchAll(TITLE)].map(([, path = "", title = ""]) => ({ path, title })),
+  );
+  assert.ok(quoted.length > 0);
+  const missing = quoted.filter(({ path, title }) => !exists(path) || !read(path).includes(title));
+  assert.deepEqual(missing, []);
+});
+
+test("a name that does not exist is found", () => {
+  assert.deepEqual(
+    ["make no-target", "npm run none", "npm run test:none", "see test/none.ts", "api/*.none"].map(
+      missingIn,
+    ),
+    ["make no-target", "npm run none", "npm run test:none", "test/none.ts", "api/*.none"],
+  );
+  assert.deepEqual(
+    ["make test", "npm test", "node scripts/check.ts", "agent/*/README.md"].map(missingIn),
+    [undefined, undefined, undefined, undefined],
+  );
+});
+
+test("scripts of npm name files that exist", () => {
+  for (const [name, command] of Object.entries(scripts)) {
+    for (const word of command.split(" "))
+      if (PATH.test(word)) assert.ok(exists(word), `${name}: ${word}`);
+  }
 });

@@ -59,7 +59,7 @@ describe("netlink's native part, built from its source", { skip: cannotBuild() }
 
 /** What a program prints that loads netlink's native part from this folder. */
 function loaded(from: string): string {
-  const program = join(import.meta.dirname, "load-netlink.ts");
+  const program = join(import.meta.dirname, "../packages/open-netlink.ts");
   const env = { ...process.env, NETLINK_PREBUILD: from };
   const { stdout, stderr } = spawnSync(process.execPath, [program], { env, encoding: "utf8" });
   return stdout + stderr;

@@ -24,12 +24,12 @@ function outcome(of: Job, ...failures: readonly Failure[]): Outcome {
   };
 }
 
-/** Runs jobs in a pool whose jobs end when the test says so; shows what begins and ends. */
+/** A pool whose jobs end when the test says so: `name` begins, `-name` ends. */
 class StagedPool implements Pool {
-  readonly slots: number;
-  readonly stop: AbortSignal;
   readonly events: string[] = [];
   readonly artefacts = new Map<string, PromiseWithResolvers<void>>();
+  readonly slots: number;
+  readonly stop: AbortSignal;
   readonly #ends = new Map<string, () => void>();
 
   constructor(slots: number, stop: AbortSignal = new AbortController().signal) {
@@ -45,86 +45,72 @@ class StagedPool implements Pool {
 
   async run(begun: Job): Promise<Outcome> {
     this.events.push(begun.name);
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#ends.set(begun.name, resolve);
-    await promise;
+    await new Promise<void>((resolve) => this.#ends.set(begun.name, resolve));
     return outcome(begun);
   }
 
   progress({ job: ended }: Outcome): void {
-    this.events.push(`${ended.name} ended`);
+    this.events.push(`-${ended.name}`);
   }
 
-  /** Lets a job end; returns all events so far. */
-  async end(name: string): Promise<string[]> {
+  /** Lets a job end, or an artefact be there. */
+  async end(name: string): Promise<void> {
     this.#ends.get(name)?.();
-    await settled();
-    return this.events;
+    this.artefacts.get(name)?.resolve();
+    await new Promise((resolve) => setImmediate(resolve));
   }
 }
 
-const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
-
-test("the longest job begins first, and a slot that gets free is used at once", async () => {
-  const pool = new StagedPool(2);
-  const all = runAll([job("short", 1), job("long", 9), job("middle", 5)], pool);
-  assert.deepEqual(pool.events, ["long", "middle"]);
-  assert.deepEqual(await pool.end("middle"), ["long", "middle", "short", "middle ended"]);
-  await pool.end("short");
-  await pool.end("long");
-  assert.equal((await all).length, 3);
-});
-
-test("a job takes as many slots as it weighs; only what ends before there are enough goes before it", async () => {
-  const pool = new StagedPool(2);
-  const jobs = [job("first", 9), job("heavy", 8, { weight: 2 }), job("light", 7), job("late", 7)];
-  const all = runAll(jobs, pool);
-  assert.deepEqual(pool.events, ["first", "light"]);
-  assert.deepEqual(await pool.end("light"), ["first", "light", "late", "light ended"]);
-  await pool.end("first");
-  assert.deepEqual((await pool.end("late")).slice(4), ["first ended", "heavy", "late ended"]);
-  await pool.end("heavy");
-  await all;
-});
-
-test("a job that would end too late does not go before a heavier one", async () => {
-  const pool = new StagedPool(2);
-  const heavy = job("heavy", 9, { weight: 2, needs: ["api-server"] });
-  const all = runAll([heavy, job("a", 4), job("b", 4), job("c", 4)], pool);
-  pool.artefacts.get("api-server")?.resolve();
-  await settled();
-  assert.deepEqual(await pool.end("a"), ["a", "b", "a ended"]);
-  assert.deepEqual((await pool.end("b")).slice(3), ["heavy", "b ended"]);
-  assert.deepEqual((await pool.end("heavy")).slice(5), ["c", "heavy ended"]);
-  await pool.end("c");
-  await all;
-});
-
-test("a job that needs the whole machine runs last, with nothing beside it", async () => {
-  const pool = new StagedPool(3);
-  const all = runAll([job("alone", 99, { alone: true }), job("a", 1), job("b", 1)], pool);
-  assert.deepEqual(pool.events, ["a", "b"]);
-  await pool.end("a");
-  assert.deepEqual((await pool.end("b")).slice(2), ["a ended", "b ended", "alone"]);
-  await pool.end("alone");
-  await all;
-});
-
-test("a job begins when its artefacts are there; others do not wait for them", async () => {
-  const pool = new StagedPool(2);
-  const all = runAll([job("built", 9, { needs: ["api-server"] }), job("other", 1)], pool);
-  assert.deepEqual(pool.events, ["other"]);
-  pool.artefacts.get("api-server")?.resolve();
-  await settled();
-  assert.deepEqual(pool.events, ["other", "built"]);
-  await pool.end("other");
-  await pool.end("built");
-  await all;
-});
+const NEEDS: Partial<Job> = { needs: ["api-server"] };
+for (const { name, slots, jobs, ends, events } of [
+  {
+    name: "the longest job begins first, and a slot that gets free is used at once",
+    slots: 2,
+    jobs: [job("short", 1), job("long", 9), job("middle", 5)],
+    ends: "middle short long",
+    events: "long middle short -middle -short -long",
+  },
+  {
+    name: "a job takes as many slots as it weighs; only what ends before there are enough goes before it",
+    slots: 2,
+    jobs: [job("first", 9), job("heavy", 8, { weight: 2 }), job("light", 7), job("late", 7)],
+    ends: "light first late heavy",
+    events: "first light late -light -first heavy -late -heavy",
+  },
+  {
+    name: "a job that would end too late does not go before a heavier one",
+    slots: 2,
+    jobs: [job("heavy", 9, { weight: 2, ...NEEDS }), job("a", 4), job("b", 4), job("c", 4)],
+    ends: "api-server a b heavy c",
+    events: "a b -a heavy -b c -heavy -c",
+  },
+  {
+    name: "a job that needs the whole machine runs last, with nothing beside it",
+    slots: 3,
+    jobs: [job("alone", 99, { alone: true }), job("a", 1), job("b", 1)],
+    ends: "a b alone",
+    events: "a b -a -b alone -alone",
+  },
+  {
+    name: "a job begins when its artefacts are there; others do not wait for them",
+    slots: 2,
+    jobs: [job("built", 9, NEEDS), job("other", 1)],
+    ends: "api-server other built",
+    events: "other built -other -built",
+  },
+]) {
+  test(name, async () => {
+    const pool = new StagedPool(slots);
+    const all = runAll(jobs, pool);
+    for (const one of ends.split(" ")) await pool.end(one);
+    assert.deepEqual(pool.events, events.split(" "));
+    assert.equal((await all).length, jobs.length);
+  });
+}
 
 test("an artefact that cannot be made fails the run", async () => {
   const pool = new StagedPool(1);
-  const all = runAll([job("built", 1, { needs: ["api-server"] })], pool);
+  const all = runAll([job("built", 1, NEEDS)], pool);
   pool.artefacts.get("api-server")?.reject(new Error("no compiler"));
   await assert.rejects(all, /no compiler/);
 });
@@ -132,7 +118,7 @@ test("an artefact that cannot be made fails the run", async () => {
 test("after an interruption no job begins, also none that waits for an artefact", async () => {
   const interruption = new AbortController();
   const pool = new StagedPool(1, interruption.signal);
-  const waiting = [job("waits", 1), job("built", 1, { needs: ["api-server"] })];
+  const waiting = [job("waits", 1), job("built", 1, NEEDS)];
   const all = runAll([job("runs", 9), ...waiting], pool);
   interruption.abort();
   await pool.end("runs");
@@ -149,22 +135,17 @@ test("the time left counts slots: a job that runs alone takes all of them", () =
 
 const failure = (file: string): Failure => ({ file, name: "a promise", reason: "1 !== 2\nat x" });
 
-test("one file that failed is repeated; a second one fails the run without that", () => {
+test("one file that failed is repeated; a second one, or a check without a file, fails the run", () => {
   const bad = outcome(job("a", 1), failure("a.test.ts"), failure("a.test.ts"));
   const good = outcome(job("b", 1));
   assert.equal(fileToRepeat([good]), undefined);
   assert.deepEqual(fileToRepeat([good, bad]), { job: bad.job, file: "a.test.ts" });
   assert.equal(fileToRepeat([bad, outcome(job("c", 1), failure("c.test.ts"))]), undefined);
+  const check = outcome(job("check", 1, { files: [] }), failure("check"));
+  assert.equal(fileToRepeat([check]), undefined);
   assert.equal(verdictOf([good, bad], undefined).isWell, false);
   assert.equal(verdictOf([good, bad], bad).isWell, false);
   assert.equal(verdictOf([good, bad], outcome(bad.job)).isWell, true);
-});
-
-test("a check that failed is not repeated: it has no test file", () => {
-  assert.equal(
-    fileToRepeat([outcome(job("check", 1, { files: [] }), failure("check"))]),
-    undefined,
-  );
 });
 
 test("the last lines name the file, the test, the reason and the command that repeats it", () => {

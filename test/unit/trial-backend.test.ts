@@ -59,16 +59,16 @@ function stage() {
 }
 
 describe("a backend that only logs, added by one kind and one line in a record", () => {
-  test("is chosen and reported", async () => {
-    const chosen = await stage().chosen();
-    assert.ok(chosen);
-    assert.equal(backendRemark(chosen), "[+]backend-trial ok");
-  });
-
-  test("programs what the agent plans", async () => {
+  test("is chosen and reported, and programs what the agent plans", async () => {
     const { logged, config, chosen, clock } = stage();
-    const ready = (await chosen())?.backend ?? assert.fail("not chosen");
-    const { backends, counters } = openBackends(ready, config.clusterSetCidrs, OPEN, assert.fail);
+    const choice = (await chosen()) ?? assert.fail("not chosen");
+    assert.equal(backendRemark(choice), "[+]backend-trial ok");
+    const { backends, counters } = openBackends(
+      choice.backend,
+      config.clusterSetCidrs,
+      OPEN,
+      assert.fail,
+    );
     assert.equal(counters.size, 0);
     const source = new FakeSource();
     const agent = new Agent({

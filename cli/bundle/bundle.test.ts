@@ -1,5 +1,13 @@
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { test } from "node:test";
+import { StaticApiServer } from "../../test/doubles/static-api-server.ts";
+import { CommandLine } from "../../test/stages/command-line.ts";
+import { withoutKnownTokens } from "./known-tokens.ts";
+import { END, entry } from "./ustar.ts";
 import { LEFT_OUT, objectWithoutSecrets, textWithoutSecrets } from "./without-secrets.ts";
 
 const JWT = "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJhZG1pbiJ9.c2lnbmF0dXJlLW9mLXRva2Vu";
@@ -139,4 +147,87 @@ test("free text of users and of other programs is left out, unless it is asked f
     assert.equal(text(object, true), JSON.stringify(object));
   }
   assert.match(text(own, false), /planted-1/);
+});
+
+// In parts, so that no scanner takes this file for a leak.
+const TOKENS = [
+  `AKIA${"QZ3FV5PXKL7HYWD2"}`,
+  `ghp_${"abcdefghijklmnopqrstuvwxyz0123456789"}`,
+  `xoxb-${"123456789012-1234567890123-abcdefghijklmnopqrstuvwx"}`,
+  `npm_${"abcdefghijklmnopqrstuvwxyz0123456789"}`,
+];
+
+test("tokens of known products are left out, in logs and in JSON, with the rest of their word", async () => {
+  for (const token of TOKENS) {
+    assert.equal(await withoutKnownTokens(`a ${token} b`), "a (left out) b");
+    const json = JSON.stringify({ note: `${token}\nx`, b: 1 });
+    assert.deepEqual(JSON.parse(await withoutKnownTokens(json)), { note: "(left out)\nx", b: 1 });
+  }
+  const secret = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYzabcdKEY12";
+  assert.doesNotMatch(await withoutKnownTokens(`aws_secret_access_key = ${secret}`), /KEY12|wJal/);
+});
+
+test("no comment in a text switches the rules off", async () => {
+  const [, token = ""] = TOKENS;
+  assert.equal(
+    await withoutKnownTokens(`# secretlint-disable\n${token}\n`),
+    "# secretlint-disable\n(left out)\n",
+  );
+});
+
+test("a text without tokens stays as it is", async () => {
+  const text = '{"level":"info","import":"shop/web","reason":"programmed"}\n';
+  assert.equal(await withoutKnownTokens(text), text);
+});
+
+test("tar unpacks what was packed: empty files, whole blocks, long paths and other scripts", () => {
+  const files = new Map([
+    ["empty.txt", ""],
+    ["block.txt", "x".repeat(512)],
+    [`${"d".repeat(90)}/${"e".repeat(50)}/${"f".repeat(90)}.log`, "long\n"],
+    ["Größe.txt", "ü\n"],
+  ]);
+  const folder = mkdtempSync(join(tmpdir(), "clusterset-ustar-"));
+  try {
+    const parts = [...files].map(([path, text]) => entry(path, Buffer.from(text), 1_700_000_000));
+    writeFileSync(join(folder, "a.tar"), Buffer.concat([...parts, END]));
+    execFileSync("tar", ["-xf", "a.tar"], {
+      cwd: folder,
+      env: { ...process.env, LC_ALL: "C.UTF-8" },
+    });
+    for (const [path, text] of files) assert.equal(readFileSync(join(folder, path), "utf8"), text);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test("a path that no header can hold is an error that names it", () => {
+  assert.throws(() => entry("x".repeat(101), Buffer.alloc(0), 0), /x+: too long for an archive/);
+});
+
+test("names that an API server answers lead to no file outside of the archive's folders, and end no bundle", async () => {
+  const namespace = "clusterset-proxy";
+  const labels = { "app.kubernetes.io/name": "clusterset-agent" };
+  const names = ["..", "a\u001b[2K\nb", "x".repeat(250)];
+  await using server = await StaticApiServer.start({
+    objects: {
+      pods: names.map((name) => ({ apiVersion: "v1", metadata: { namespace, name, labels } })),
+    },
+  });
+  using user = new CommandLine({ one: server.kubeconfig });
+  const folder = mkdtempSync(join(tmpdir(), "csp-bundle-"));
+  try {
+    const file = join(folder, "bundle.tar.gz");
+    const { code, note } = await user.run("bundle", "-f", file);
+    assert.equal(code, 3, note);
+    const paths = execFileSync("tar", ["-tzf", file], { encoding: "utf8" }).trim().split("\n");
+    for (const path of paths) {
+      assert.match(path, /^[\w./-]+$/);
+      assert.ok(!path.split("/").includes(".."), path);
+    }
+    assert.ok(paths.includes("1-one/logs/a__2K_b.log"), paths.join("\n"));
+    assert.ok(paths.includes("contents.txt"));
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });

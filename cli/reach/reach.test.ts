@@ -8,7 +8,8 @@ import { after, before, mock, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createServer } from "node:tls";
 import { CertificateAuthority } from "../../test/apiserver/certificates.ts";
-import { type Attempt, faultOf, parseAttempts } from "./attempt.ts";
+import { PLAIN } from "../output/table.ts";
+import { type Attempt, faultOf, MEANINGS, parseAttempts } from "./attempt.ts";
 import {
   nodeProbeScript,
   PAGE_PORT,
@@ -16,11 +17,87 @@ import {
   probeScript,
   type ServerTarget,
 } from "./probe-script.ts";
+import { nodeWarnings, reachFaults, reachTable } from "./report.ts";
+
+function server(to: string, error?: string): Attempt {
+  const outcome = error === undefined ? { isConnected: true } : { isConnected: false, error };
+  return { to, kind: "server", ms: 1, ...outcome };
+}
+
+function pod(to: string, address: string, error?: string): Attempt {
+  return { ...server(to, error), kind: "pod", address };
+}
+
+function node(to: string, address: string, error?: string): Attempt {
+  return { ...pod(to, address, error), kind: "node" };
+}
+
+const ALL = [
+  {
+    from: "c1",
+    attempts: [
+      ...[server("c2"), server("c3"), pod("c2", "10.2.0.1"), pod("c3", "10.3.0.1")],
+      ...[node("c2", "10.2.0.1"), node("c3", "10.3.0.1", "ETIMEDOUT")],
+      node("c3", "fd03::1", "ETIMEDOUT"),
+    ],
+  },
+  {
+    from: "c2",
+    attempts: [
+      server("c1", "ECONNREFUSED"),
+      server("c3"),
+      pod("c1", "10.1.0.1"),
+      pod("c3", "10.3.0.1"),
+      pod("c3", "fd03::1", "ETIMEDOUT"),
+    ],
+  },
+  { from: "c3", attempts: [server("hub")] },
+];
+
+test("what a node does not reach is one warning for each cluster, and no fault", () => {
+  const [warning = "", ...more] = nodeWarnings(ALL);
+  assert.match(warning, /^a node of c1 does not reach pods of c3, such as 10\.3\.0\.1: timeout: /);
+  assert.match(warning, /detection do: without them, it takes up to 4 s/);
+  assert.deepEqual(more, []);
+  assert.doesNotMatch(reachFaults(ALL, () => undefined).join(), /node/);
+});
+
+test("clusters that are reached alike share a row; an address that is not reached counts for its cluster", () => {
+  assert.equal(
+    String(reachTable(ALL, PLAIN)),
+    `FROM   TO    API SERVER   PODS      PODS FROM A NODE
+c1     c2    ok           ok        ok
+c1     c3    ok           ok        timeout
+c2     c1    refused      ok        -
+c2     c3    ok           timeout   -
+c3     hub   ok           -         -
+`,
+  );
+});
+
+test("each failure is a sentence with the direction, the address and what it means", () => {
+  const urls: Readonly<Record<string, string>> = { c1: "https://10.0.0.1:6443" };
+  assert.deepEqual(
+    reachFaults(ALL, (to) => urls[to]),
+    [
+      "pods of c2 do not reach the API server of c1 at https://10.0.0.1:6443: refused: nothing listens there, or a firewall rejects it.",
+      "pods of c2 do not reach pods of c3, such as fd03::1: timeout: no answer: a firewall drops packets, or there is no route.",
+    ],
+  );
+});
+
+test("the guide has every word for why something is not reached", () => {
+  const guide = readFileSync(`${import.meta.dirname}/../../docs/guides/kubectl-plugin.md`, "utf8");
+  const words = Object.keys(MEANINGS).filter((word) => !guide.includes(`\`${word}\``));
+  assert.deepEqual(words, []);
+});
 
 // The script as it runs in pods, on loopback addresses.
 
-const HERE = "127.0.7.1";
-const THERE = "127.0.7.2";
+/** Addresses of this process: the page has a fixed port, and a run that was killed may still hold it. */
+const [HERE = "", THERE = "", NOWHERE = ""] = [1, 2, 3].map(
+  (host) => `127.${100 + ((process.pid >> 8) % 100)}.${process.pid % 256}.${host}`,
+);
 const authority = new CertificateAuthority("ours");
 const ca = Buffer.from(authority.certificate).toString("base64");
 const closing: (() => unknown)[] = [];
@@ -45,7 +122,8 @@ function apiServer(name: string): Promise<number> {
 function probe(host: string, name: string, servers: readonly ServerTarget[]): ChildProcess {
   const targets = servers.map((server) => JSON.stringify(server));
   const argv = ["-e", probeScript(host), "--", name, ...targets];
-  const child = spawn(process.execPath, argv, { stdio: "inherit" });
+  // It ends by itself, too: a test that is killed must not leave it running.
+  const child = spawn("timeout", ["120", process.execPath, ...argv], { stdio: "inherit" });
   closing.push(() => child.kill());
   return child;
 }
@@ -89,7 +167,7 @@ before(async () => {
   all = await attempts([
     { to: "there", address: THERE, name: "run/there" },
     { to: "another", address: THERE, name: "run/another" },
-    { to: "nowhere", address: "127.0.7.3", name: "run/nowhere" },
+    { to: "nowhere", address: NOWHERE, name: "run/nowhere" },
   ]);
 });
 
@@ -115,7 +193,7 @@ test("a pod is reached if it answers with its own name, and another one at its a
     [
       ["there", THERE, undefined],
       ["another", THERE, "other"],
-      ["nowhere", "127.0.7.3", "refused"],
+      ["nowhere", NOWHERE, "refused"],
     ],
   );
 });

@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import type { Command } from "commander";
-import { StaticApiServer, type StaticObject } from "../test/doubles/static-api-server.ts";
-import { importObject, sliceObject } from "../test/generators/objects.ts";
+import { staticMember } from "../test/doubles/static-member.ts";
 import { CommandLine } from "../test/stages/command-line.ts";
+import { candidates } from "./candidates.ts";
 import { withDryRunKinds } from "./command-line.ts";
 import { PLAIN } from "./output/table.ts";
 import { createProgram } from "./program.ts";
@@ -27,6 +27,39 @@ function streams(columns?: number): Streams & { readonly text: () => string } {
 
 const program = createProgram(terminalOn(streams()), () => undefined);
 const commands = program.commands.filter((one) => !one.name().startsWith("__"));
+
+const valuesOf = (placeholder: string) =>
+  ["names", "context", "contexts"].includes(placeholder) ? ["dev", "prod-1", "prod-2"] : [];
+const of = (...words: string[]) => candidates(program, words, valuesOf);
+
+test("commands complete by their beginning; internal ones do not", () => {
+  assert.deepEqual(of("dr"), ["drain", "drill"]);
+  assert.ok(of("").includes("undrain"));
+  assert.ok(of("").every((word) => !word.startsWith("_")));
+});
+
+test("flags are those of the command, and values those of the flag", () => {
+  assert.deepEqual(of("drain", "c2", "--rea"), ["--reason"]);
+  assert.deepEqual(of("undrain", "c2", "--rea"), []);
+  assert.deepEqual(of("drain", "--at", ""), ["hub", "own", "peer"]);
+  assert.deepEqual(of("simulate", "--output=j"), ["--output=json"]);
+  assert.deepEqual(of("simulate", "-o", "y"), ["yaml"]);
+  assert.deepEqual(of("drain", "--reason", ""), [], "any text");
+});
+
+test("contexts complete one by one, also behind a comma", () => {
+  assert.deepEqual(of("drain", "c2", "--context", "pr"), ["prod-1", "prod-2"]);
+  assert.deepEqual(of("drain", "c2", "--context", "dev,p"), ["dev,prod-1", "dev,prod-2"]);
+  assert.deepEqual(of("join", "prod-1", "--hub", "d"), ["dev"]);
+});
+
+test("contexts that are arguments complete, each once; cluster IDs and Services do not", () => {
+  for (const command of ["join", "rotate", "upgrade", "leave"])
+    assert.deepEqual(of(command, "pr"), ["prod-1", "prod-2"]);
+  assert.deepEqual(of("join", "prod-1", "--clusterset", "x", ""), ["dev", "prod-2"]);
+  assert.deepEqual(of("drain", ""), []);
+});
+
 const has = (command: Command, flag: string) => command.options.some(({ long }) => long === flag);
 
 test("each command that reads clusters has -o, --kubeconfig and --request-timeout", () => {
@@ -36,16 +69,7 @@ test("each command that reads clusters has -o, --kubeconfig and --request-timeou
 });
 
 test("each command that changes clusters has --dry-run, with or without a kind; it takes no argument for its kind", () => {
-  for (const name of [
-    "export",
-    "unexport",
-    "drain",
-    "undrain",
-    "join",
-    "upgrade",
-    "rotate",
-    "leave",
-  ])
+  for (const name of "export unexport drain undrain join upgrade rotate leave".split(" "))
     assert.ok(has(commands.find((one) => one.name() === name) ?? program, "--dry-run"), name);
   const kinds = (line: string) => withDryRunKinds(line.split(" ")).join(" ");
   assert.equal(kinds("leave --dry-run c1"), "leave --dry-run=client c1");
@@ -64,35 +88,14 @@ test("help has lines of 80 characters, or of the terminal's width, and readable 
     }
 });
 
-const PORTS = [{ name: "http", port: 80, protocol: "TCP" }];
-
-/** `cluster-1` or `cluster-2`, each of which imports and can export shop/web. */
-function member(id: string) {
-  const property = (name: string, value: string) => ({ metadata: { name }, spec: { value } });
-  const slice = (cluster: string, address: string) =>
-    sliceObject(`web-${cluster}`, "shop/web", { cluster }, PORTS, [address]) as StaticObject;
-  return StaticApiServer.start({
-    objects: {
-      clusterproperties: [
-        property("cluster.clusterset.k8s.io", id),
-        property("clusterset.k8s.io", "prod"),
-      ] as unknown as StaticObject[],
-      serviceimports: [importObject("shop/web", ["241.0.0.1"], PORTS) as StaticObject],
-      endpointslices: [slice("cluster-1", "10.1.0.1"), slice("cluster-2", "10.2.0.1")],
-      nodes: [{ apiVersion: "v1", metadata: { name: "n1" }, spec: {} }],
-      services: [{ apiVersion: "v1", metadata: { namespace: "shop", name: "web" } }],
-    },
-  });
-}
-
 test("the examples of README are run as they are written, and do what README says", async () => {
   const readme = readFileSync(`${import.meta.dirname}/../README.md`, "utf8");
   const lines = [...readme.matchAll(/^kubectl clusterset (.*?)(?: +#.*)?$/gm)].map(
     // The placeholder of a node.
     ([, line = ""]) => line.replace("NODE", "n1"),
   );
-  await using one = await member("cluster-1");
-  await using two = await member("cluster-2");
+  await using one = await staticMember("cluster-1");
+  await using two = await staticMember("cluster-2");
   using user = new CommandLine({ "cluster-2": two.kubeconfig, "cluster-1": one.kubeconfig });
   const shown: Readonly<Record<string, RegExp>> = {
     export: /^cluster-2: serviceexport\/web in shop created$/m,
@@ -117,4 +120,18 @@ test("the examples of README are run as they are written, and do what README say
   assert.ok(
     one.writes.some((write) => write.startsWith("PATCH") && /clusterproperties/.test(write)),
   );
+});
+
+test("a drain that controllers would reject is a usage error, before anything is changed", async () => {
+  using user = new CommandLine({});
+  const long = "x".repeat(100);
+  for (const flags of [
+    ["--for", "30d", "--by", long, "--reason", long],
+    ["--for", "2h", "--reason", "\u{1f6a7}".repeat(100)],
+    ["--for", "2h", "--from", "0000-01-01T00:00:00+14:00"],
+  ]) {
+    const { code, note } = await user.run("drain", "c1", ...flags);
+    assert.equal(code, 2, note);
+    assert.match(note, /^The drain would be invalid: "from=/);
+  }
 });

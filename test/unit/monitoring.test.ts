@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { parse } from "yaml";
 import { anchorsOf } from "../../scripts/documents/anchors.ts";
 import { FILES } from "../../scripts/documents/files.ts";
+import { DASHBOARDS } from "../../scripts/monitoring/dashboards/all.ts";
+import { dashboardOf, expression } from "../../scripts/monitoring/dashboards/dashboard.ts";
 import { unknownParts } from "../../scripts/monitoring/known-metrics.ts";
 import { queryParts } from "../../scripts/monitoring/promql.ts";
 import { ALERTS, prometheusRule, rulesFile } from "../../scripts/monitoring/rules.ts";
@@ -65,4 +67,58 @@ test("METRICS.md and the guide name alerts that exist", () => {
       assert.ok(names.has(name), `${document}: ${name}`);
     }
   }
+});
+
+// What dashboards select is served. That their queries return data, test/monitoring shows with the real Prometheus.
+
+const FOLDER = "deploy/monitoring";
+
+const queries = DASHBOARDS.flatMap(({ name, rows }) =>
+  rows.flatMap(({ panels }) =>
+    panels.flatMap(({ title, queries }) => {
+      assert.ok(queries.length > 0, title);
+      return queries.map((query) => ({ at: `${name}: ${title}`, ...query }));
+    }),
+  ),
+);
+
+test("every metric and label in a panel's query is one that is served, and every query depends on the variable cluster", () => {
+  assert.ok(queries.length > 40);
+  for (const { at, ...query } of queries) {
+    const text = expression(query);
+    assert.deepEqual(unknownParts(text.replaceAll("$__rate_interval", "5m")), [], at);
+    assert.match(text, /cluster=~"\$cluster"/, at);
+  }
+});
+
+test("every label in a legend is one that the query keeps", () => {
+  for (const { at, legend, expr } of queries) {
+    const [, kept] = /^\w[^(]*by \(([^)]*)\)/.exec(expr) ?? [];
+    if (kept === undefined) continue;
+    for (const [, label = ""] of legend.matchAll(/\{\{(\w+)\}\}/g)) {
+      assert.ok(kept.split(", ").includes(label), `${at}: ${label}`);
+    }
+  }
+});
+
+test("each dashboard has the variables datasource, cluster and instance, and panels that do not overlap", () => {
+  for (const spec of DASHBOARDS) {
+    const { templating, panels = [], uid } = dashboardOf(spec);
+    const names = templating.list?.map(({ name }) => name);
+    assert.deepEqual(names, ["datasource", "cluster", "instance"]);
+    assert.equal(uid, `clusterset-proxy-${spec.name}`);
+    const cells = panels.flatMap(({ gridPos }) => {
+      const { x = 0, y = 0, w = 0, h = 0 } = gridPos ?? {};
+      assert.ok(x + w <= 24, spec.name);
+      return Array.from({ length: w * h }, (_, i) => `${x + (i % w)} ${y + Math.floor(i / w)}`);
+    });
+    assert.equal(new Set(cells).size, cells.length, spec.name);
+  }
+});
+
+test("the ConfigMap for Grafana has every dashboard", () => {
+  const { configMapGenerator } = parse(read(`${FOLDER}/kustomization.yaml`));
+  const files = globSync("dashboards/*.json", { cwd: join(ROOT, FOLDER) });
+  assert.deepEqual(configMapGenerator[0].files.toSorted(), files.toSorted());
+  assert.equal(files.length, DASHBOARDS.length);
 });

@@ -5,10 +5,87 @@ import type { AddressInfo, Socket } from "node:net";
 import { test } from "node:test";
 import { type WebSocket, WebSocketServer } from "ws";
 import { ApiFault } from "../../common/kubernetes/api-fault.ts";
+import type { ApiServer } from "../../common/kubernetes/api-server.ts";
+import { Recovery } from "../../common/kubernetes/recovery.ts";
+import { environmentProxy } from "./environment-proxy.ts";
 import { readPage } from "./page.ts";
 import { forwardedPort } from "./port-forward.ts";
+import { proxiedPage } from "./proxied-page.ts";
+
+const SERVER = "https://api.c1.example.com:6443";
+
+test("variables in upper and lower case, for each scheme, with or without a scheme of the proxy", () => {
+  assert.equal(environmentProxy(SERVER, {}), undefined);
+  assert.equal(environmentProxy(SERVER, { HTTPS_PROXY: "http://p:3128" }), "http://p:3128");
+  assert.equal(environmentProxy(SERVER, { https_proxy: "p:3128" }), "http://p:3128");
+  assert.equal(environmentProxy(SERVER, { HTTP_PROXY: "http://p:3128" }), undefined);
+  assert.equal(environmentProxy("http://a:80", { HTTP_PROXY: "socks5://p:1" }), "socks5://p:1");
+});
+
+test("NO_PROXY: names and names below them, addresses, ranges, ports; this machine is never behind a proxy", () => {
+  const isDirect = (server: string, NO_PROXY: string) =>
+    environmentProxy(server, { HTTPS_PROXY: "http://p:3128", NO_PROXY }) === undefined;
+  for (const [server, excluded] of [
+    [SERVER, "*"],
+    [SERVER, "other, example.com"],
+    [SERVER, ".example.com"],
+    [SERVER, "*.example.com"],
+    [SERVER, "api.c1.example.com:6443"],
+    ["https://10.1.2.3:6443", "10.0.0.0/8"],
+    ["https://10.1.2.3", "10.1.2.3"],
+    ["https://[fd00::1]:6443", "fd00::/8"],
+    ["https://[fd00::1]:6443", "[fd00::1]:6443"],
+    ["https://127.0.0.1:6443", ""],
+    ["https://localhost:6443", ""],
+    ["https://[::1]:6443", ""],
+  ] as const)
+    assert.ok(isDirect(server, excluded), `${server} ${excluded}`);
+  for (const [server, excluded] of [
+    [SERVER, "ample.com"],
+    ["https://example.com", ".example.com"],
+    [SERVER, "api.c1.example.com:443"],
+    ["https://10.1.2.3:6443", "11.0.0.0/8,10.1.2.4"],
+    ["https://[fd00::1]:6443", "fd00::2"],
+  ] as const)
+    assert.ok(!isDirect(server, excluded), `${server} ${excluded}`);
+});
 
 const POD = { namespace: "clusterset-proxy", pod: "agent-1", port: 10269 };
+
+function serving(status: number, text: string): { api: ApiServer; paths: string[] } {
+  const paths: string[] = [];
+  const api: ApiServer = {
+    address: "https://here",
+    recovery: new Recovery(),
+    request: async ({ path }) => {
+      paths.push(path);
+      const body = (async function* () {
+        yield Buffer.from(text);
+      })();
+      return { status, header: () => undefined, body };
+    },
+    close: async () => undefined,
+  };
+  return { api, paths };
+}
+
+test("a page is what the program answers, also one with an error status", async () => {
+  const { api, paths } = serving(503, "[-]sources failed: not-listed\n");
+  const page = await proxiedPage(api, POD, "/readyz?verbose", new AbortController().signal);
+  assert.deepEqual(page, { status: 503, text: "[-]sources failed: not-listed\n" });
+  assert.deepEqual(paths, [
+    "/api/v1/namespaces/clusterset-proxy/pods/agent-1:10269/proxy/readyz?verbose",
+  ]);
+});
+
+test("an answer of the API server itself is a fault", async () => {
+  const { api } = serving(403, '{"kind":"Status","message":"pods \\"agent-1\\" is forbidden"}');
+  await assert.rejects(
+    proxiedPage(api, POD, "/metrics", new AbortController().signal),
+    (thrown) => thrown instanceof ApiFault && thrown.reason === "forbidden",
+  );
+});
+
 const DATA = 0;
 const ERROR = 1;
 
@@ -76,6 +153,11 @@ function answering(body: string, size = 3): (socket: WebSocket) => void {
 }
 
 const never = (): AbortSignal => new AbortController().signal;
+/** A page of the pod's port. */
+async function page(kubelet: Kubelet, path: string, signal = never()) {
+  return readPage(await forwardedPort(kubelet.access, POD, signal), path, signal);
+}
+
 const isFault = (reason: string, text: RegExp) => (thrown: unknown) => {
   assert.ok(thrown instanceof ApiFault, String(thrown));
   assert.equal(thrown.reason, reason);
@@ -86,11 +168,7 @@ const isFault = (reason: string, text: RegExp) => (thrown: unknown) => {
 test("a page is read through a pod's port, in however many messages it arrives", async () => {
   for (const size of [1, 3, 1000]) {
     await using kubelet = await Kubelet.start(answering("hello world", size));
-    const connection = await forwardedPort(kubelet.access, POD, never());
-    assert.deepEqual(await readPage(connection, "/readyz", never()), {
-      status: 200,
-      text: "hello world",
-    });
+    assert.deepEqual(await page(kubelet, "/readyz"), { status: 200, text: "hello world" });
     assert.deepEqual(kubelet.paths, [
       "v4.channel.k8s.io /api/v1/namespaces/clusterset-proxy/pods/agent-1/portforward?ports=10269",
     ]);
@@ -100,8 +178,7 @@ test("a page is read through a pod's port, in however many messages it arrives",
 test("a long page arrives whole", async () => {
   const body = "x".repeat(3_000_000);
   await using kubelet = await Kubelet.start(answering(body, 32_768));
-  const connection = await forwardedPort(kubelet.access, POD, never());
-  assert.equal((await readPage(connection, "/metrics", never())).text, body);
+  assert.equal((await page(kubelet, "/metrics")).text, body);
 });
 
 test("what the kubelet reports of the port is the error", async () => {
@@ -109,21 +186,18 @@ test("what the kubelet reports of the port is the error", async () => {
     begin(socket);
     socket.send(message(ERROR, "dial tcp4 127.0.0.1:10269: connect: connection refused\n"));
   });
-  const connection = await forwardedPort(kubelet.access, POD, never());
-  await assert.rejects(
-    readPage(connection, "/readyz", never()),
-    isFault("unreachable", /^dial tcp4 .* connection refused$/),
-  );
+  const expected = isFault("unreachable", /^dial tcp4 .* connection refused$/);
+  await assert.rejects(page(kubelet, "/readyz"), expected);
 });
 
 test("a missing right and an unknown pod are errors that say so", async () => {
-  await using denied = await Kubelet.start(() => undefined, "403 Forbidden");
-  await assert.rejects(
-    forwardedPort(denied.access, POD, never()),
-    isFault("forbidden", /pods\/portforward: 403/),
-  );
-  await using unknown = await Kubelet.start(() => undefined, "404 Not Found");
-  await assert.rejects(forwardedPort(unknown.access, POD, never()), isFault("refused", /404/));
+  for (const [status, fault] of [
+    ["403 Forbidden", isFault("forbidden", /pods\/portforward: 403/)],
+    ["404 Not Found", isFault("refused", /404/)],
+  ] as const) {
+    await using kubelet = await Kubelet.start(() => undefined, status);
+    await assert.rejects(page(kubelet, "/readyz"), fault);
+  }
 });
 
 test("a connection that ends in the middle of a page is an error", async () => {
@@ -134,8 +208,7 @@ test("a connection that ends in the middle of a page is an error", async () => {
       socket.close();
     });
   });
-  const connection = await forwardedPort(kubelet.access, POD, never());
-  await assert.rejects(readPage(connection, "/readyz", never()), isFault("unreachable", /closed/));
+  await assert.rejects(page(kubelet, "/readyz"), isFault("unreachable", /closed/));
 });
 
 test("a signal ends a page that never comes, and closes the connection", async () => {

@@ -5,7 +5,7 @@ import { parse } from "yaml";
 import { forAll } from "../../test/generators/for-all.ts";
 import { documentText } from "./document.ts";
 import { joined, painted, printable } from "./printable.ts";
-import { table } from "./table.ts";
+import { PLAIN, table } from "./table.ts";
 
 /** The operator's clipboard (OSC 52), a cleared line, a forged row, U+202E, a C1 control, a line separator, a tag character. */
 const HOSTILE = "a\u001b]52;c;ZXZpbA==\u0007\u001b[2K\r\nforged\u202eb\u009b1m\u2028\u{e0041}";
@@ -34,3 +34,38 @@ test("documents have no control characters but line feeds, and other programs re
     assert.deepEqual(parse(yaml), one);
     for (const text of [json, yaml]) assert.doesNotMatch(text, /(?!\n)[\p{C}\p{Zl}\p{Zp}]/u);
   }));
+
+test("columns are as wide as their longest cell, and no line ends with spaces", () => {
+  const rows = [
+    ["cluster-1", "alive", ""],
+    ["c2", { text: "stale", style: "fault" as const }, "30s"],
+  ];
+  assert.equal(
+    String(table(["CLUSTER", "STATE", "SINCE"], rows)),
+    "CLUSTER     STATE   SINCE\ncluster-1   alive\nc2          stale   30s\n",
+  );
+});
+
+test("colours do not change the columns", () => {
+  const rows = [[{ text: "bad", style: "fault" as const }, "x"]];
+  const paint = (style: string, text: string) => `<${style}>${text}</>`;
+  assert.equal(
+    String(table(["A", "B"], rows, { paint })),
+    "<heading>A</>     <heading>B</>\n<fault>bad</>   x\n",
+  );
+});
+
+test("on a narrow screen the widest columns are wrapped, at spaces, and the others are not", () => {
+  const rows = [["c1", "one two three four five six seven", "x".repeat(50)]];
+  const text = String(table(["A", "B", "C"], rows, { ...PLAIN, columns: 45 }));
+  assert.equal(
+    text,
+    [
+      "A    B                     C",
+      "c1   one two three four    xxxxxxxxxxxxxxxxxx",
+      "     five six seven        xxxxxxxxxxxxxxxxxx",
+      "                           xxxxxxxxxxxxxx",
+      "",
+    ].join("\n"),
+  );
+});
