@@ -114,7 +114,7 @@ export function pureNftables(
     // Chains that a service needed stay.
     shown: ({ rules, ...state }) => ({
       ...state,
-      rules: rules.filter((mark) => !/^(pick|hash|share|sticky|known|assign)-/.test(mark)),
+      rules: rules.filter((mark) => !/^(pick|hash|draw|share|sticky|known|assign)-/.test(mark)),
     }),
   };
 }
