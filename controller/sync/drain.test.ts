@@ -2,29 +2,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ControllerWorld, type MemoryCluster } from "../../test/stages/controller-world.ts";
 import { debugView } from "../observe/debug.ts";
-import { registryNamespace } from "../registry/names.ts";
 
-const DRAIN = "clusterset-proxy.io/drain";
 const MINUTE = 60_000;
 const USED = { "shop/web": "vip 10.1.0.7" };
 const LAST = { "shop/web": "vip 10.1.0.7(serving)" };
-
-/** A drain from now on, for so many minutes. */
-function drainOf(world: ControllerWorld, minutes: number, by = "ann"): Record<string, string> {
-  const from = new Date(Date.UTC(2026, 5, 1) + world.clock.now()).toISOString();
-  return { [DRAIN]: `from=${from}; for=${minutes}m; by=${by}; reason=kernel upgrade` };
-}
-
-/** What an operator writes on the ClusterProperty of a cluster. */
-function annotate({ id, server }: MemoryCluster, annotations: Record<string, string>): void {
-  const name = "cluster.clusterset.k8s.io";
-  const manifest = {
-    kind: "ClusterProperty",
-    metadata: { name, annotations },
-    spec: { value: id },
-  };
-  server.objects.apply("clusterproperties", name, manifest, "author");
-}
 
 async function open(...flags: readonly string[]) {
   const world = new ControllerWorld(["c1", "c2", "c3"]);
@@ -39,20 +20,17 @@ async function open(...flags: readonly string[]) {
   return { world, c1, c2, c3 };
 }
 
-const readyOf = (cluster: MemoryCluster) =>
-  cluster.condition("serviceimports", "shop/web").message ?? "";
-
 const drainedOf = ({ controller }: MemoryCluster, id: string) =>
   controller && debugView(controller, () => ({})).clusters.find(({ cluster }) => cluster === id);
 
 test("a cluster that drains itself is a last resort everywhere, its own clients included, until the drain ends by itself", async () => {
   const { world, c1, c2, c3 } = await open();
-  annotate(c1, drainOf(world, 10));
+  c1.annotate(world.drain(10));
   await world.pass(5000);
   for (const cluster of [c1, c2, c3]) assert.deepEqual(cluster.imported(), LAST);
   const message =
-    /^ClusterSetIP [\d.]+\. Drained: c1 until 2026-06-01T00:10:\d\d\.\d{3}Z by ann \(kernel upgrade\)\.$/;
-  assert.match(readyOf(c2), message);
+    /^True Ready ClusterSetIP [\d.]+\. Drained: c1 until 2026-06-01T00:10:\d\d\.\d{3}Z by ann \(kernel upgrade\)\.$/;
+  assert.match(c2.ready(), message);
   const view = drainedOf(c2, "c1");
   assert.deepEqual([view?.state, view?.drained], ["alive", "drained"]);
   const { until, ...drain } = view?.drains?.[0] ?? {};
@@ -64,13 +42,13 @@ test("a cluster that drains itself is a last resort everywhere, its own clients 
   );
   await world.pass(11 * MINUTE);
   for (const cluster of [c1, c2, c3]) assert.deepEqual(cluster.imported(), USED);
-  assert.match(readyOf(c2), /^ClusterSetIP [\d.]+\.$/);
+  assert.match(c2.ready(), /^True Ready ClusterSetIP [\d.]+\.$/);
   assert.equal(drainedOf(c2, "c1")?.drained, undefined);
 });
 
 test("a drain on a peer's Secret takes effect in that cluster alone, also if the peer cannot be reached", async () => {
   const { world, c1, c2, c3 } = await open();
-  c2.introduce("c1", "to c1", drainOf(world, 10));
+  c2.introduce("c1", "to c1", world.drain(10));
   await world.pass(2000);
   assert.deepEqual([c1.imported(), c2.imported(), c3.imported()], [USED, LAST, USED]);
   c1.server.fail();
@@ -84,13 +62,9 @@ test("a drain on a peer's Secret takes effect in that cluster alone, also if the
 test("a drain on the namespace of a registry takes effect in every cluster of the hub", async () => {
   const world = ControllerWorld.withHub(["c1", "c2"]);
   for (const cluster of world.clusters) cluster.namespace("shop");
-  world.cluster("c1").serve("shop/web", ["10.1.0.7"]);
-  world.cluster("c1").export("shop/web");
+  world.cluster("c1").offer("shop/web", ["10.1.0.7"]);
   await world.run(10_000);
-  const { hub } = world;
-  const name = registryNamespace("c1");
-  const metadata = { name, annotations: drainOf(world, 5) };
-  hub?.objects.apply("namespaces", name, { kind: "Namespace", metadata }, "operator");
+  world.declare("c1", world.drain(5));
   await world.pass(2000);
   for (const cluster of world.clusters) assert.deepEqual(cluster.imported(), LAST);
   await world.pass(6 * MINUTE);
@@ -99,8 +73,8 @@ test("a drain on the namespace of a registry takes effect in every cluster of th
 
 test("an invalid drain is reported, and drains nothing", async () => {
   const { world, c1, c2 } = await open();
-  annotate(c1, { [DRAIN]: "from=2026-06-01T00:00:00Z; by=ann" });
-  c2.introduce("c1", "to c1", { [DRAIN]: "true" });
+  c1.annotate({ "clusterset-proxy.io/drain": "from=2026-06-01T00:00:00Z; by=ann" });
+  c2.introduce("c1", "to c1", { "clusterset-proxy.io/drain": "true" });
   await world.pass(5000);
   for (const cluster of [c1, c2]) {
     assert.deepEqual(cluster.imported(), USED);
@@ -112,7 +86,7 @@ test("a peer cannot drain another one: each registry's Lease speaks for its own 
   const { world, c1, c2, c3 } = await open();
   c2.offer("shop/web", ["10.2.0.7"]);
   await world.pass(40_000);
-  annotate(c2, drainOf(world, 10, "c1"));
+  c2.annotate(world.drain(10, "c1"));
   await world.pass(5000);
   for (const cluster of [c1, c2, c3]) {
     assert.deepEqual(cluster.imported(), { "shop/web": "vip 10.1.0.7 10.2.0.7(serving)" });
@@ -123,23 +97,22 @@ test("a peer that drains itself for seconds, again and again, causes one change 
   const { world, c1, c2 } = await open();
   const before = c2.server.writes.length;
   for (let count = 0; count < 20; count++) {
-    const from = new Date(Date.UTC(2026, 5, 1) + world.clock.now()).toISOString();
-    annotate(c1, { [DRAIN]: `from=${from}; for=3s` });
+    c1.annotate({ "clusterset-proxy.io/drain": `from=${world.timeIn()}; for=3s` });
     await world.pass(31_000);
   }
   const slices = c2.writesAfter(before).filter(({ kind }) => kind === "endpointslices").length;
   assert.ok(slices > 0 && slices <= 21, `${slices} writes in 620 s`);
-  c2.introduce("c1", "to c1", drainOf(world, 1));
+  c2.introduce("c1", "to c1", world.drain(1));
   await world.pass(2000);
   assert.deepEqual(c2.imported(), LAST);
-  annotate(c1, {});
+  c1.annotate({});
   await world.pass(3 * MINUTE);
   assert.deepEqual(c2.imported(), USED);
 });
 
 test("slices show nodes the windows in which they leave and return, also when the controller is killed in between, and need no write at their end", async () => {
   const { world, c1, c2 } = await open("--drain-window", "600s", "--return-window", "60s");
-  annotate(c1, drainOf(world, 20));
+  c1.annotate(world.drain(20));
   await world.pass(5000);
   const [draining] = c2.shifts();
   assert.match(String(draining), /^from=2026-06-01T00:00:\S+; for=600s; direction=draining$/);
@@ -163,7 +136,7 @@ test("slices show nodes the windows in which they leave and return, also when th
 
 test("a drain that ends while the controller is down ends when it starts", async () => {
   const { world, c1, c2 } = await open("--drain-window", "60s");
-  annotate(c1, drainOf(world, 5));
+  c1.annotate(world.drain(5));
   await world.pass(5000);
   assert.deepEqual(c2.imported(), LAST);
   c2.kill();
@@ -185,7 +158,7 @@ test("a cluster that drains itself while the hub is down leaves its own endpoint
   // Its description has just changed, and changes again after 30 s only.
   await world.pass(40_000);
   hub.fail();
-  annotate(c1, drainOf(world, 10));
+  c1.annotate(world.drain(10));
   await world.pass(5000);
   assert.deepEqual(c1.imported(), LAST);
   c1.kill();

@@ -6,29 +6,94 @@ import {
   worldWith,
 } from "../../test/stages/controller-world.ts";
 
-/** Status and message of the condition Ready of an object. */
-function readyOf(
-  cluster: MemoryCluster,
-  resource: "serviceexports" | "serviceimports",
-  key = "shop/web",
-): string {
-  const { status, message } = cluster.condition(resource, key);
-  return `${status} ${message}`;
+const PUBLISHED = "True Ready Published to this cluster's registry.";
+
+function addresses(count: number, prefix = "10.1.0"): string[] {
+  return Array.from({ length: count }, (_, i) => `${prefix}.${i + 1}`);
 }
 
-function addresses(count: number): string[] {
-  return Array.from({ length: count }, (_, i) => `10.1.${i >> 8}.${i & 255}`);
-}
+const exportOf = (cluster: MemoryCluster, key = "shop/web") => cluster.ready(key, "serviceexports");
 
-test("an import that is over its limit says so in its condition, until it is not", async () => {
+test("a cluster over its share of an import is cut, takes nothing from others, and the import says so, until it is not", async () => {
   const { world, c1, c2 } = worldWith("--max-rules-per-import", "5");
   c1.offer("shop/web", addresses(9));
+  c2.offer("shop/web", addresses(2, "10.2.0"));
   await world.run(20_000);
-  assert.match(readyOf(c2, "serviceimports"), /^True ClusterSetIP .* Left out: too-many-rules\.$/);
-  assert.doesNotMatch(readyOf(c1, "serviceimports"), /Left out/);
+  assert.deepEqual(c2.imported(), {
+    "shop/web": "vip 10.1.0.1 10.1.0.2 10.1.0.3 10.2.0.1 10.2.0.2",
+  });
+  assert.match(c2.ready(), /^True Ready ClusterSetIP .* Left out: too-many-rules\.$/);
+  assert.match(await c2.metrics.text(), /refused_parts{from="member",reason="too-many-rules"} 1\n/);
+  assert.doesNotMatch(c1.ready(), /Left out/);
   c1.serve("shop/web", addresses(3));
   await world.pass(20_000);
-  assert.match(readyOf(c2, "serviceimports"), /^True ClusterSetIP \S+\.$/);
+  assert.match(c2.ready(), /^True Ready ClusterSetIP \S+\.$/);
+  assert.match(await c2.metrics.text(), /refused_parts{from="member",reason="too-many-rules"} 0\n/);
+});
+
+test("a cluster over the limit of its registry keeps what was admitted first; the import that is left out says so, and comes when there is room", async () => {
+  const { world, c1, c2 } = worldWith("--max-rules-per-cluster", "5");
+  c1.offer("shop/web", addresses(3));
+  await world.run(20_000);
+  c1.offer("shop/api", addresses(4));
+  await world.pass(20_000);
+  const [all, left] = [/^True Ready ClusterSetIP \S+\.$/, /\S+\. Left out: too-many-rules\.$/];
+  const states = () => [c2.ready("shop/web"), c2.ready("shop/api")];
+  const check = (web: string, api: string) => {
+    assert.deepEqual(c2.imported(), { "shop/web": web, "shop/api": api });
+    for (const [i, state] of states().entries()) {
+      assert.match(state, [web, api][i] === "vip" ? left : all);
+    }
+  };
+  check("vip 10.1.0.1 10.1.0.2 10.1.0.3", "vip");
+  c1.serve("shop/web", addresses(1));
+  await world.pass(40_000);
+  check("vip 10.1.0.1", "vip 10.1.0.1 10.1.0.2 10.1.0.3 10.1.0.4");
+  c1.serve("shop/web", addresses(3));
+  await world.pass(40_000);
+  check("vip 10.1.0.1 10.1.0.2 10.1.0.3", "vip");
+  c1.delete("ServiceExport", "shop/web");
+  await world.pass(40_000);
+  assert.match(c2.ready("shop/api"), all);
+});
+
+test("a tenant whose exports fill the limit of a cluster is cut, and nobody else notices, also after restarts", async () => {
+  const limit = ["--max-rules-per-cluster", "10"];
+  const { world, c1, c2 } = worldWith(...limit);
+  c1.flags = limit;
+  for (const cluster of world.clusters) cluster.namespace("aaa");
+  const all = addresses(40, "10.1.1");
+  // Its names come first, and its export is older.
+  c1.offer("aaa/greedy", all);
+  await world.run(20_000);
+  c1.offer("shop/web", addresses(3));
+  await world.pass(20_000);
+  const web = "vip 10.1.0.1 10.1.0.2 10.1.0.3";
+  const check = (when: string) => {
+    assert.equal(c2.imported()["shop/web"], web, when);
+    assert.equal(c1.imported()["shop/web"], web, when);
+    assert.equal(exportOf(c1), PUBLISHED);
+    assert.match(c2.ready(), /^True Ready ClusterSetIP \S+\.$/);
+    // The own cluster's endpoints need no registry.
+    assert.deepEqual(c1.imported()["aaa/greedy"]?.split(" ").length, 1 + all.length, when);
+    assert.deepEqual(c2.imported()["aaa/greedy"]?.split(" ").length, 1 + 7, when);
+    assert.match(exportOf(c1, "aaa/greedy"), /Left out: too-many-rules\.$/, when);
+    assert.match(c2.ready("aaa/greedy"), /Left out: too-many-rules\.$/, when);
+  };
+  check("at first");
+  for (const cluster of [c1, c2]) {
+    const since = cluster.server.writes.length;
+    await cluster.restart();
+    await world.pass(40_000);
+    assert.deepEqual(cluster.writesAfter(since), [], `a restart of ${cluster.id} writes nothing`);
+    check(`after a restart of ${cluster.id}`);
+  }
+  c1.serve("shop/web", addresses(2));
+  await world.pass(20_000);
+  assert.equal(c2.imported()["shop/web"], "vip 10.1.0.1 10.1.0.2");
+  c1.delete("ServiceExport", "aaa/greedy");
+  await world.pass(20_000);
+  assert.equal(c2.imported()["aaa/greedy"], undefined);
 });
 
 test("an export with endpoints that it does not publish says so in its condition, until it has none", async () => {
@@ -52,11 +117,10 @@ test("an export with endpoints that it does not publish says so in its condition
   foreign("c9");
   c1.export("shop/web");
   await world.run(20_000);
-  const published = "True Published to this cluster's registry.";
-  assert.equal(readyOf(c1, "serviceexports"), `${published} Left out: foreign-cluster.`);
+  assert.equal(exportOf(c1), `${PUBLISHED} Left out: foreign-cluster.`);
   foreign("c1");
   await world.pass(20_000);
-  assert.equal(readyOf(c1, "serviceexports"), published);
+  assert.equal(exportOf(c1), PUBLISHED);
 });
 
 test("an import says in its condition why endpoints of a peer were rejected, until none is", async () => {
@@ -64,19 +128,16 @@ test("an import says in its condition why endpoints of a peer were rejected, unt
   const outside = ["203.0.113.5", "203.0.113.6", "169.254.169.254"];
   c1.offer("shop/web", [...addresses(2), ...outside.slice(0, 2)]);
   await world.run(20_000);
-  assert.deepEqual(c2.imported(), { "shop/web": "vip 10.1.0.0 10.1.0.1" });
-  assert.match(
-    readyOf(c2, "serviceimports"),
-    /^True ClusterSetIP \S+\. Left out: outside-endpoint-cidrs\.$/,
-  );
-  assert.match(readyOf(c1, "serviceimports"), /^True ClusterSetIP \S+\.$/);
+  assert.deepEqual(c2.imported(), { "shop/web": "vip 10.1.0.1 10.1.0.2" });
+  assert.match(c2.ready(), /^True Ready ClusterSetIP \S+\. Left out: outside-endpoint-cidrs\.$/);
+  assert.match(c1.ready(), /^True Ready ClusterSetIP \S+\.$/);
   const since = c2.server.writes.length;
   c1.serve("shop/web", [...addresses(2), ...outside.slice(1, 2)]);
   await world.pass(20_000);
   assert.deepEqual(c2.writesAfter(since), [], "fewer endpoints with the same reason");
   c1.serve("shop/web", addresses(2));
   await world.pass(20_000);
-  assert.match(readyOf(c2, "serviceimports"), /^True ClusterSetIP \S+\.$/);
+  assert.match(c2.ready(), /^True Ready ClusterSetIP \S+\.$/);
 });
 
 for (const onHub of [false, true]) {
@@ -90,12 +151,13 @@ for (const onHub of [false, true]) {
     const by = onHub ? "the hub" : "cluster c2";
     const rejected = (count: number, of: number) =>
       `${count} of ${of} endpoints, such as 203.0.113.5, are outside the endpoint CIDRs that ${by} declares for this cluster: `;
-    const ready = () => readyOf(c1, "serviceexports");
-    assert.ok(ready().startsWith(`True ${place}. ${rejected(2, 3)}"10.0.0.0/8,`), ready());
+    const ready = () => exportOf(c1);
+    const used = onHub ? "Exported" : "Ready";
+    assert.ok(ready().startsWith(`True ${used} ${place}. ${rejected(2, 3)}"10.0.0.0/8,`), ready());
     assert.match(ready(), / Left out: outside-endpoint-cidrs\.$/);
     c1.serve("shop/web", ["203.0.113.5"]);
     await world.pass(20_000);
-    const none = `False ${place}, but no other cluster uses an endpoint of it. ${rejected(1, 1)}`;
+    const none = `False EndpointsLeftOut ${place}, but no other cluster uses an endpoint of it. ${rejected(1, 1)}`;
     assert.ok(ready().startsWith(none), ready());
     assert.deepEqual(c1.imported(), { "shop/web": "vip 203.0.113.5" });
     assert.deepEqual(c2.imported(), { "shop/web": "vip" });
@@ -111,7 +173,7 @@ for (const onHub of [false, true]) {
     assert.deepEqual(written, [], "a restart says nothing new");
     c1.serve("shop/web", ["10.1.0.7"]);
     await world.pass(20_000);
-    assert.equal(ready(), `True ${place}.`);
+    assert.equal(ready(), `True ${used} ${place}.`);
     await world.stop();
   });
 }
@@ -121,79 +183,48 @@ test("an export follows the ranges that are declared for its cluster", async () 
   const RANGES = "clusterset-proxy.io/endpoint-cidrs";
   c1.offer("shop/web", ["10.1.0.7"]);
   await world.run(20_000);
-  assert.equal(readyOf(c1, "serviceexports"), "True Published to this cluster's registry.");
+  assert.equal(exportOf(c1), PUBLISHED);
   c2.introduce("c1", undefined, { [RANGES]: "10.2.0.0/16" });
   await world.pass(20_000);
-  assert.match(readyOf(c1, "serviceexports"), /^False .*cluster c2 declares .*"10\.2\.0\.0\/16"/);
+  assert.match(exportOf(c1), /^False .*cluster c2 declares .*"10\.2\.0\.0\/16"/);
   c2.introduce("c1", undefined, { [RANGES]: "10.1.0.0/16" });
   await world.pass(20_000);
-  assert.equal(readyOf(c1, "serviceexports"), "True Published to this cluster's registry.");
+  assert.equal(exportOf(c1), PUBLISHED);
 });
 
 test("an export says in its condition why endpoints of its own cluster were rejected, until none is", async () => {
   const { world, c1 } = worldWith();
   c1.offer("shop/web", [...addresses(2), "169.254.169.254", "241.0.0.7"]);
   await world.run(20_000);
-  const published = "True Published to this cluster's registry.";
-  assert.equal(
-    readyOf(c1, "serviceexports"),
-    `${published} Left out: in-clusterset-cidr, link-local-address.`,
-  );
+  assert.equal(exportOf(c1), `${PUBLISHED} Left out: in-clusterset-cidr, link-local-address.`);
   c1.serve("shop/web", [...addresses(2), "169.254.169.254"]);
   await world.pass(20_000);
-  assert.equal(readyOf(c1, "serviceexports"), `${published} Left out: link-local-address.`);
+  assert.equal(exportOf(c1), `${PUBLISHED} Left out: link-local-address.`);
   c1.serve("shop/web", addresses(2));
   await world.pass(20_000);
-  assert.equal(readyOf(c1, "serviceexports"), published);
-});
-
-test("an import says in its condition that slices of a peer are over the limit of its registry, until they are not", async () => {
-  const { world, c1, c2 } = worldWith("--max-rules-per-cluster", "5");
-  for (const [key, count] of [
-    ["shop/web", 3],
-    ["shop/api", 4],
-  ] as const) {
-    c1.offer(key, addresses(count));
-    if (key === "shop/web") world.start();
-    await world.pass(20_000);
-  }
-  const messageOf = (name: string) => readyOf(c2, "serviceimports", `shop/${name}`);
-  assert.match(messageOf("web"), /^True ClusterSetIP \S+\.$/);
-  assert.match(messageOf("api"), /^True ClusterSetIP \S+\. Left out: too-many-rules\.$/);
-  c1.serve("shop/web", addresses(1));
-  await world.pass(40_000);
-  assert.match(messageOf("api"), /^True ClusterSetIP \S+\.$/);
-  c1.serve("shop/web", addresses(3));
-  await world.pass(40_000);
-  // The slice of web is older.
-  assert.match(messageOf("web"), /^True ClusterSetIP \S+\.$/);
-  assert.match(messageOf("api"), /Left out: too-many-rules\.$/);
-  c1.delete("ServiceExport", "shop/web");
-  await world.pass(40_000);
-  assert.match(messageOf("api"), /^True ClusterSetIP \S+\.$/);
+  assert.equal(exportOf(c1), PUBLISHED);
 });
 
 test("an export says what of its labels, annotations and ports is not published, until it is", async () => {
   const { world, c1 } = worldWith();
-  const published = "True Published to this cluster's registry.";
   const labels = { "app.kubernetes.io/instance": "web", team: "shop" };
   const exported = (spec: Record<string, unknown>) =>
     c1.apply({ kind: "ServiceExport", metadata: { namespace: "shop", name: "web" }, spec });
   c1.serve("shop/web", addresses(1));
   exported({ exportedLabels: labels });
   await world.run(10_000);
-  assert.equal(readyOf(c1, "serviceexports"), `${published} Left out: reserved-key.`);
+  assert.equal(exportOf(c1), `${PUBLISHED} Left out: reserved-key.`);
   exported({ exportedAnnotations: { "example.com/notes": "x".repeat(40_000) } });
   await world.pass(5000);
-  assert.equal(readyOf(c1, "serviceexports"), `${published} Left out: too-many-keys.`);
+  assert.equal(exportOf(c1), `${PUBLISHED} Left out: too-many-keys.`);
   exported({});
   await world.pass(5000);
-  assert.equal(readyOf(c1, "serviceexports"), published);
+  assert.equal(exportOf(c1), PUBLISHED);
   const ports = Array.from({ length: 150 }, (_, i) => ({
     ...{ name: `p${i}`, protocol: "TCP", port: 1000 + i },
   }));
   const metadata = { namespace: "shop", name: "web" };
   c1.apply({ kind: "Service", metadata, spec: { ipFamilies: ["IPv4"], ports } });
   await world.pass(5000);
-  assert.equal(readyOf(c1, "serviceexports"), `${published} Left out: too-many-ports.`);
+  assert.equal(exportOf(c1), `${PUBLISHED} Left out: too-many-ports.`);
 });

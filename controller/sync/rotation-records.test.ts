@@ -2,44 +2,14 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { CONTROLLER_NAME } from "../../api/keys.ts";
 import { at } from "../../test/doubles/memory/fields.ts";
-import { POD_RANGES } from "../../test/generators/pod-ranges.ts";
 import { ControllerWorld, type MemoryCluster } from "../../test/stages/controller-world.ts";
 import { registryNamespace } from "../registry/names.ts";
 
-const DRAIN = "clusterset-proxy.io/drain";
 const SHIFT = "clusterset-proxy.io/shift";
 const MINUTE = 60_000;
 const USED = { "shop/web": "vip 10.1.0.7" };
 const LAST = { "shop/web": "vip 10.1.0.7(serving)" };
 const RECORD = "c1.rotation.clusterset-proxy.io";
-
-/** The time of day, so many seconds from now. */
-function timeIn(world: ControllerWorld, seconds: number): string {
-  return new Date(Date.UTC(2026, 5, 1) + world.clock.now() + seconds * 1000).toISOString();
-}
-
-function drainOf(world: ControllerWorld, minutes: number): Record<string, string> {
-  return { [DRAIN]: `from=${timeIn(world, 0)}; for=${minutes}m; by=ann; reason=kernel upgrade` };
-}
-
-function annotate({ id, server }: MemoryCluster, annotations: Record<string, string>): void {
-  const metadata = { name: "cluster.clusterset.k8s.io", annotations };
-  const manifest = { kind: "ClusterProperty", metadata, spec: { value: id } };
-  server.objects.apply("clusterproperties", metadata.name, manifest, "author");
-}
-
-function onHub({ hub }: ControllerWorld, annotations: Record<string, string>): void {
-  const name = registryNamespace("c1");
-  const metadata = { name, annotations: { ...POD_RANGES, ...annotations } };
-  const manifest = { kind: "Namespace", metadata };
-  hub?.objects.apply("namespaces", metadata.name, manifest, "operator");
-}
-
-/** The hub stops responding, to controllers that are started later, too. */
-function turnOff(world: ControllerWorld): void {
-  assert.ok(world.hub);
-  world.hub.fail();
-}
 
 /** Two members of a hub, of which c1 exports shop/web; `flags` of both. */
 async function open(...flags: readonly string[]) {
@@ -55,16 +25,8 @@ async function open(...flags: readonly string[]) {
   return { world, c1, c2 };
 }
 
-const messageOf = (cluster: MemoryCluster) =>
-  cluster.condition("serviceimports", "shop/web").message ?? "";
-
-function shiftsOf({ server }: MemoryCluster): unknown[] {
-  return server.objects
-    .list("endpointslices")
-    .filter((slice) => at(slice, ["metadata", "namespace"]) === "shop")
-    .filter((slice) => at(slice, ["metadata", "labels", "multicluster.kubernetes.io/service-name"]))
-    .flatMap((slice) => at(slice, ["metadata", "annotations", SHIFT]) ?? []);
-}
+const shiftsOf = (cluster: MemoryCluster) =>
+  cluster.shifts().filter((shift) => shift !== undefined);
 
 /** A slice of c1 as a tenant writes it, in a namespace of his own. */
 function forge(cluster: MemoryCluster, shift: string): void {
@@ -98,7 +60,7 @@ test("a tenant's slice does not decide how a cluster is used after a start", asy
   for (const direction of ["returning", "draining"]) {
     const { world, c2 } = await open();
     c2.kill();
-    forge(c2, `from=${timeIn(world, 0)}; for=3600s; direction=${direction}`);
+    forge(c2, `from=${world.timeIn()}; for=3600s; direction=${direction}`);
     const writes = c2.server.writes.length;
     c2.start();
     await world.pass(MINUTE);
@@ -113,7 +75,7 @@ test("a cluster that was stale before a start is stale after it, whatever a tena
   await world.pass(MINUTE);
   assert.deepEqual(c2.imported(), LAST);
   c2.kill();
-  forge(c2, `from=${timeIn(world, 0)}; for=3600s; direction=draining`);
+  forge(c2, `from=${world.timeIn()}; for=3600s; direction=draining`);
   c2.start();
   for (let seconds = 0; seconds < 90; seconds++) {
     await world.pass(1000);
@@ -132,7 +94,7 @@ test("a change of the leader writes no slice, however long the cluster was out o
     c1.start();
     await world.pass(20_000);
     assert.deepEqual(c2.imported(), USED);
-    annotate(c1, drainOf(world, 5));
+    c1.annotate(world.drain(5));
     await world.pass(6 * MINUTE);
     const shifts = shiftsOf(c2);
     assert.equal(shifts.length, 1);
@@ -164,7 +126,7 @@ test("own endpoints that were held back before a start are used when they are re
   const endpoints = [{ addresses: ["10.1.0.7"], conditions: { ready: false, serving: true } }];
   c1.server.objects.apply("endpointslices", key, { ...slice, endpoints }, CONTROLLER_NAME);
   assert.deepEqual(c1.imported(), LAST);
-  turnOff(world);
+  world.hub?.fail();
   c1.serve("shop/web", ["10.1.0.7"]);
   c1.start();
   await world.pass(30_000);
@@ -174,28 +136,28 @@ test("own endpoints that were held back before a start are used when they are re
 
 test("a drain whose object cannot be read after a start ends at its time, and is shown until then", async () => {
   const { world, c1 } = await open();
-  onHub(world, drainOf(world, 10));
+  world.declare("c1", world.drain(10));
   await world.pass(5000);
   assert.deepEqual(c1.imported(), LAST);
-  const message = messageOf(c1);
+  const message = c1.ready();
   assert.match(message, /Drained: c1 until 2026-06-01T00:10:\S+ by ann \(kernel upgrade\)\.$/);
-  turnOff(world);
+  world.hub?.fail();
   c1.kill();
   c1.start();
   for (let minute = 0; minute < 9; minute++) {
     await world.pass(MINUTE);
-    assert.deepEqual([c1.imported(), messageOf(c1)], [LAST, message]);
+    assert.deepEqual([c1.imported(), c1.ready()], [LAST, message]);
   }
   await world.pass(2 * MINUTE);
   assert.deepEqual(c1.imported(), USED);
-  assert.doesNotMatch(messageOf(c1), /Drained/);
+  assert.doesNotMatch(c1.ready(), /Drained/);
 });
 
 test("a peer's drain that cannot be read after a start is known until its end, and over when the peer can be read", async () => {
   const world = await ControllerWorld.withExport(["c1", "c2"]);
   const [c1, c2] = [world.cluster("c1"), world.cluster("c2")];
   await world.pass(40_000);
-  annotate(c1, drainOf(world, 10));
+  c1.annotate(world.drain(10));
   await world.pass(5000);
   assert.deepEqual(c2.imported(), LAST);
   c1.server.fail();
@@ -215,7 +177,7 @@ test("a peer's drain that cannot be read after a start is known until its end, a
 
 test("what is recorded is a property of no cluster, and is deleted with its cluster", async () => {
   const { world, c1, c2 } = await open();
-  annotate(c1, drainOf(world, 10));
+  c1.annotate(world.drain(10));
   await world.pass(MINUTE);
   for (const { server } of [c1, c2]) assert.ok(server.objects.get("clusterproperties", RECORD));
   const leases = JSON.stringify(world.hub?.objects.list("leases"));
@@ -229,23 +191,23 @@ test("what is recorded is a property of no cluster, and is deleted with its clus
 test("a drain that cannot be recorded takes effect and ends all the same, and the failure is logged", async () => {
   const { world, c2 } = await open();
   c2.server.denied.set(RECORD, "a webhook is unavailable");
-  onHub(world, drainOf(world, 5));
+  world.declare("c1", world.drain(5));
   await world.pass(2 * MINUTE);
   assert.deepEqual(c2.imported(), LAST);
   assert.ok(c2.log.includes("Failed to write a ClusterProperty; retrying"));
-  onHub(world, {});
+  world.declare("c1", {});
   await world.pass(2 * MINUTE);
   assert.deepEqual(c2.imported(), USED);
 });
 
 test("the own drain that was removed while controller and hub were down is over at the start", async () => {
   const { world, c1 } = await open();
-  annotate(c1, drainOf(world, 60));
+  c1.annotate(world.drain(60));
   await world.pass(5000);
   assert.deepEqual(c1.imported(), LAST);
-  turnOff(world);
+  world.hub?.fail();
   c1.kill();
-  annotate(c1, {});
+  c1.annotate({});
   c1.start();
   await world.pass(30_000);
   assert.deepEqual(c1.imported(), USED);
@@ -253,12 +215,12 @@ test("the own drain that was removed while controller and hub were down is over 
 
 test("a drain that was removed on the hub while the controller was down ends when the hub is listed", async () => {
   const { world, c1, c2 } = await open();
-  onHub(world, drainOf(world, 60));
+  world.declare("c1", world.drain(60));
   await world.pass(5000);
   for (const cluster of world.clusters) assert.deepEqual(cluster.imported(), LAST);
-  turnOff(world);
+  world.hub?.fail();
   for (const cluster of world.clusters) cluster.kill();
-  onHub(world, {});
+  world.declare("c1", {});
   for (const cluster of world.clusters) cluster.start();
   await world.pass(MINUTE);
   assert.deepEqual(c1.imported(), LAST);

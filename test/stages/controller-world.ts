@@ -11,9 +11,11 @@ import { logLines } from "../doubles/log-lines.ts";
 import { at, type Fields } from "../doubles/memory/fields.ts";
 import { MemoryApiServer, type Written } from "../doubles/memory/memory-api-server.ts";
 import { Mortal } from "../doubles/memory/mortal.ts";
+import { servicePort } from "../generators/export-records.ts";
 import { POD_RANGES } from "../generators/pod-ranges.ts";
 
 const KINDS: Readonly<Record<string, string>> = {
+  ClusterProperty: "clusterproperties",
   EndpointSlice: "endpointslices",
   IPAddress: "ipaddresses",
   Namespace: "namespaces",
@@ -22,6 +24,19 @@ const KINDS: Readonly<Record<string, string>> = {
   ServiceExport: "serviceexports",
   ServiceImport: "serviceimports",
 };
+
+/** What an owner says of a Service, by default one with a ClusterIP and the port `http 80`. */
+export interface Serving {
+  /** As of `servicePort`. */
+  readonly ports?: readonly string[];
+  /** How much higher the numbers are on which its pods listen. */
+  readonly podPorts?: number;
+  readonly families?: readonly string[];
+  readonly isHeadless?: boolean;
+  readonly affinity?: "ClientIP" | "None";
+  /** Endpoints that are not ready. */
+  readonly dead?: readonly string[];
+}
 
 interface Replica {
   readonly controller: Controller;
@@ -151,23 +166,49 @@ export class MemoryCluster {
     dead: readonly string[] = [],
     port: number = 80,
   ): void {
+    this.serveAs(key, addresses, { ports: [`http ${port}`], dead });
+  }
+
+  /** The same, with more to say of the Service. Kubernetes updates its slices afterwards. */
+  serveAs(
+    key: string,
+    addresses: readonly string[],
+    {
+      ports: words = ["http 80"],
+      podPorts = 0,
+      families = ["IPv4"],
+      isHeadless = false,
+      affinity = "None",
+      dead = [],
+    }: Serving = {},
+  ): void {
     const [namespace = "", name = ""] = key.split("/");
-    const ports = [{ name: "http", protocol: "TCP", port }];
+    const ports = words.map(servicePort).map((port) => ({ ...port }));
+    const clusterIP = isHeadless ? "None" : "10.96.0.9";
+    const spec = { type: "ClusterIP", clusterIP, ipFamilies: families, ports };
     this.apply({
       kind: "Service",
       metadata: { namespace, name },
-      spec: { type: "ClusterIP", clusterIP: "10.96.0.9", ipFamilies: ["IPv4"], ports },
+      spec: { ...spec, sessionAffinity: affinity },
     });
-    this.apply({
-      kind: "EndpointSlice",
-      metadata: { namespace, name: `${name}-1`, labels: { "kubernetes.io/service-name": name } },
-      addressType: "IPv4",
-      ports,
-      endpoints: addresses.map((address) => ({
-        addresses: [address],
-        conditions: { ready: !dead.includes(address) },
-      })),
-    });
+    for (const [addressType, slice] of [
+      ["IPv4", `${name}-1`],
+      ["IPv6", `${name}-2`],
+    ] as const) {
+      const own = addresses.filter((one) => one.includes(":") === (addressType === "IPv6"));
+      const isThere = this.server.objects.get("endpointslices", `${namespace}/${slice}`);
+      if (addressType === "IPv6" && own.length === 0 && isThere === undefined) continue;
+      this.apply({
+        kind: "EndpointSlice",
+        metadata: { namespace, name: slice, labels: { "kubernetes.io/service-name": name } },
+        addressType,
+        ports: ports.map((port) => ({ ...port, port: port.port + podPorts })),
+        endpoints: own.map((address) => ({
+          addresses: [address],
+          conditions: { ready: !dead.includes(address) },
+        })),
+      });
+    }
   }
 
   export(key: string): void {
@@ -179,6 +220,12 @@ export class MemoryCluster {
   offer(key: string, addresses: readonly string[]): void {
     this.serve(key, addresses);
     this.export(key);
+  }
+
+  /** What an operator writes on the ClusterProperty that names the cluster. */
+  annotate(annotations: Readonly<Record<string, string>>): void {
+    const metadata = { name: "cluster.clusterset.k8s.io", annotations };
+    this.apply({ kind: "ClusterProperty", metadata, spec: { value: this.id } });
   }
 
   /** Introduces another cluster; `way`: how it is reached, `scope`: annotations that limit what it may export. */
@@ -219,11 +266,32 @@ export class MemoryCluster {
     return all.find((one) => at(one, ["type"]) === type) ?? {};
   }
 
-  /** What imported slices tell nodes of endpoints that leave or return. */
-  shifts(): unknown[] {
-    return this.#importedSlices().map(([, slice]) =>
-      at(slice, ["metadata", "annotations", "clusterset-proxy.io/shift"]),
-    );
+  /** Status, reason and message of the condition Ready of an import or export. */
+  ready(
+    key = "shop/web",
+    resource: "serviceexports" | "serviceimports" = "serviceimports",
+  ): string {
+    const { status = "", reason = "", message = "" } = this.condition(resource, key);
+    return `${status} ${reason} ${message}`.trim();
+  }
+
+  /** Events of objects of a kind: type, reason and message, with how many one stands for. */
+  events(kind: string, ...reasons: readonly string[]): string[] {
+    return this.server.objects
+      .list("events")
+      .filter((event) => at(event, ["involvedObject", "kind"]) === kind)
+      .filter(({ reason }) => reasons.length === 0 || reasons.includes(String(reason)))
+      .map(({ type, reason, count, message }) => {
+        const times = Number(count) > 1 ? ` x${String(count)}` : "";
+        return `${String(type)} ${String(reason)}${times}: ${String(message)}`;
+      });
+  }
+
+  /** What imported slices of a service tell nodes of endpoints that leave or return. */
+  shifts(name = "shop/web"): unknown[] {
+    return this.#importedSlices()
+      .filter(([key]) => key === name)
+      .map(([, slice]) => at(slice, ["metadata", "annotations", "clusterset-proxy.io/shift"]));
   }
 
   /** Imported slices of names that have no import. */
@@ -289,8 +357,10 @@ export class ControllerWorld<const Names extends readonly string[] = readonly st
     this.random = random;
     const made = names.map((name) => new MemoryCluster(this, name, name.split("-")[0]));
     this.clusters = made as unknown as Clusters<Names>;
-    if (onHub) this.hub = this.#newHub();
-    else for (const { id } of made) for (const one of made) if (one.id !== id) one.introduce(id);
+    if (onHub) {
+      this.hub = new MemoryApiServer("hub", this.clock, random);
+      for (const { id } of made) this.declare(id, {});
+    } else for (const { id } of made) for (const one of made) if (one.id !== id) one.introduce(id);
   }
 
   /** Clusters in step, the first of which exports shop/web with one endpoint, 10.1.0.7; all have the namespace. */
@@ -323,6 +393,25 @@ export class ControllerWorld<const Names extends readonly string[] = readonly st
     return found;
   }
 
+  /** The time of day, so many seconds from now. */
+  timeIn(seconds = 0): string {
+    return new Date(Date.UTC(2026, 5, 1) + this.clock.now() + seconds * 1000).toISOString();
+  }
+
+  /** The annotation of a drain from now on, for so many minutes. */
+  drain(minutes: number, by = "ann"): Record<string, string> {
+    const text = `from=${this.timeIn()}; for=${minutes}m; by=${by}; reason=kernel upgrade`;
+    return { "clusterset-proxy.io/drain": text };
+  }
+
+  /** What the hub's operator writes on the namespace of a cluster's registry. */
+  declare(id: string, annotations: Readonly<Record<string, string>>): void {
+    const name = registryNamespace(id);
+    const labels = { "clusterset-proxy.io/registry": id };
+    const metadata = { name, labels, annotations: { ...POD_RANGES, ...annotations } };
+    this.hub?.objects.apply("namespaces", name, { kind: "Namespace", metadata }, "author");
+  }
+
   /** Starts all controllers. */
   start(): void {
     for (const cluster of this.clusters) cluster.start();
@@ -348,18 +437,6 @@ export class ControllerWorld<const Names extends readonly string[] = readonly st
   /** Stops all controllers. */
   async stop(): Promise<void> {
     for (const cluster of this.clusters) while (cluster.replicas > 0) await cluster.stop();
-  }
-
-  /** A hub with the registry of each cluster. */
-  #newHub(): MemoryApiServer {
-    const hub = new MemoryApiServer("hub", this.clock, this.random);
-    for (const { id } of this.clusters) {
-      const name = registryNamespace(id);
-      const labels = { "clusterset-proxy.io/registry": id };
-      const metadata = { name, labels, annotations: POD_RANGES };
-      hub.objects.apply("namespaces", name, { kind: "Namespace", metadata }, "author");
-    }
-    return hub;
   }
 
   /** Lets all that can happen without time happen. */
