@@ -193,7 +193,7 @@ export class MemoryCluster {
     });
     for (const [addressType, slice] of [
       ["IPv4", `${name}-1`],
-      ["IPv6", `${name}-2`],
+      ["IPv6", `${name}-v6`],
     ] as const) {
       const own = addresses.filter((one) => one.includes(":") === (addressType === "IPv6"));
       const isThere = this.server.objects.get("endpointslices", `${namespace}/${slice}`);
