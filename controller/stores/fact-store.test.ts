@@ -1,25 +1,26 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { namesOf, objectKey } from "../../api/names.ts";
 import { field } from "../../api/parse/fields.ts";
+import type { Parsed } from "../../api/parse/parsed.ts";
+import type { Problem } from "../../api/problem.ts";
+import { contentDigest, statusDigest } from "./content-digest.ts";
 import { FactStore } from "./fact-store.ts";
+import { StoreQuota } from "./store-quota.ts";
+
+/** The fact of an object is its `value`; `bad` is none. */
+function parse(found: unknown): Parsed<unknown> {
+  const value = field(found, "value");
+  if (value !== "bad") return { object: "x", fact: value, problems: [] };
+  const problem = { reason: "invalid-object", object: "x", field: "value", value } as const;
+  return { object: "x", problems: [problem] };
+}
 
 /** A store whose facts are the `value` of objects, grouped by `of`, and what it has reported. */
 function newStore(written: boolean) {
   const reported: string[] = [];
   const store = new FactStore<unknown>({
-    parse: (object) => {
-      const value = field(object, "value");
-      if (value === "bad") {
-        const problem = {
-          reason: "invalid-object",
-          object: "x",
-          field: "value",
-          value: "",
-        } as const;
-        return { object: "x", problems: [problem] };
-      }
-      return { object: "x", fact: value, problems: [] };
-    },
+    parse,
     written,
     groupOf: (_key, object) => `n/${String(field(object, "of"))}`,
     changed: ({ key, fact, group }) => {
@@ -84,7 +85,7 @@ test("an object that a list lacks is retained until it is known to be gone", () 
   let isGone = false;
   const reported: string[] = [];
   const store = new FactStore<unknown>({
-    parse: (found) => ({ object: "x", fact: field(found, "value"), problems: [] }),
+    parse,
     written: true,
     groupOf: () => "n/g",
     isGone: () => isGone,
@@ -109,4 +110,129 @@ test("an object that a list lacks is retained until it is known to be gone", () 
   store.removed("n/a", "missing");
   assert.equal(store.fact("n/a"), undefined);
   assert.deepEqual(reported.slice(2, 4), ["n/a: 1", "n/b: undefined"]);
+});
+
+/** A store with a limit of two objects, and what it has reported. */
+function limitedStore(written: boolean) {
+  const reported: string[] = [];
+  const problems = (object: string, list: readonly Problem[]) =>
+    reported.push([`problems of ${object}`, ...list.map(({ reason }) => reason)].join(" "));
+  const store = new FactStore<unknown>({
+    parse,
+    written,
+    groupOf: (key) => objectKey("n", namesOf(key).name),
+    quota: new StoreQuota<unknown>({
+      kind: "objects",
+      place: "here",
+      limits: [{ reason: "too-many-records", most: 2, weigh: () => 1 }],
+      mostProblems: 2,
+      ownerOf: () => "shop",
+      events: { problems, room: () => reported.push("room") },
+    }),
+    changed: ({ key, fact }) => reported.push(`${key}: ${String(fact)}`),
+    problems,
+  });
+  const put = (name: string, value: unknown): string[] => {
+    const metadata = { namespace: "n", name, uid: "u", resourceVersion: "1" };
+    store.changed(`n/${name}`, { metadata, value });
+    return reported.splice(0);
+  };
+  const remove = (name: string): string[] => {
+    store.removed(`n/${name}`);
+    return reported.splice(0);
+  };
+  return { store, put, remove };
+}
+
+const ENDED = "problems of objects of namespace shop in here";
+
+test("an object over the limit is not stored; the overflow and the later room are reported once", () => {
+  const { store, put, remove } = limitedStore(false);
+  put("a", 1);
+  put("b", 1);
+  assert.deepEqual(put("c", 1), [`${ENDED} too-many-records`, "n/c: undefined"]);
+  assert.deepEqual(put("d", 1), ["n/d: undefined"], "the overflow is reported once");
+  assert.deepEqual(put("c", 2), []);
+  assert.deepEqual([...store.reasonsOf("n/c")], ["too-many-records"]);
+  assert.deepEqual([...store.keys()], ["n/a", "n/b"]);
+  assert.deepEqual([...store.groups()], ["n/a", "n/b"]);
+  assert.deepEqual([...store.known()], ["n/a", "n/b", "n/c", "n/d"], "a later list may lack them");
+  assert.deepEqual(put("a", 3), ["n/a: 3"]);
+  assert.deepEqual(remove("d"), ["n/d: undefined"]);
+  assert.deepEqual([...store.reasonsOf("n/d")], []);
+  assert.deepEqual(remove("a"), [ENDED, "room", "n/a: undefined"]);
+  assert.deepEqual(put("c", 2), ["n/c: 2"]);
+  assert.deepEqual([...store.reasonsOf("n/c")], []);
+});
+
+test("problems are stored and reported up to their limit", () => {
+  const { store, put, remove } = limitedStore(false);
+  const WRONG = "problems of x invalid-object";
+  assert.deepEqual(put("a", "bad"), [WRONG, "n/a: undefined"]);
+  assert.deepEqual(put("b", "bad"), [WRONG, "n/b: undefined"]);
+  assert.deepEqual(put("c", "bad"), [`${ENDED} too-many-problems`]);
+  for (let i = 0; i < 100; i++) assert.deepEqual(put(`flood-${i}`, "bad"), []);
+  assert.equal(store.size, 2);
+  assert.deepEqual(put("d", 1), ["n/d: 1"], "a valid object is stored");
+  for (let i = 0; i < 100; i++) remove(`flood-${i}`);
+  assert.deepEqual(remove("c"), [ENDED]);
+  assert.deepEqual(remove("a"), ["problems of x", "n/a: undefined"]);
+  assert.deepEqual(put("c", "bad"), [WRONG, "n/c: undefined"]);
+});
+
+test("of a written kind, rejected objects stay known, so that they can be deleted", () => {
+  const { store, put, remove } = limitedStore(true);
+  put("a", 1);
+  put("b", 1);
+  assert.deepEqual(put("c", 1), [`${ENDED} too-many-records`, "n/c: undefined"]);
+  assert.equal(store.fact("n/c"), undefined);
+  assert.equal(store.seen("n/c")?.uid, "u");
+  assert.deepEqual([...store.keysOf("n/c")], ["n/c"]);
+  assert.deepEqual(remove("c"), [ENDED, "n/c: undefined"]);
+});
+
+const SLICE = {
+  apiVersion: "discovery.k8s.io/v1",
+  kind: "EndpointSlice",
+  metadata: { name: "web-1", resourceVersion: "7", labels: { b: "2", a: "1" } },
+  addressType: "IPv4",
+  endpoints: [{ addresses: ["10.1.0.7"], conditions: { ready: true } }, null],
+};
+
+function isAlike(other: object): boolean {
+  return contentDigest(SLICE) === contentDigest({ ...SLICE, ...other });
+}
+
+test("order of fields, version and empty fields do not change the digest", () => {
+  const labels = { a: "1", b: "2" };
+  assert.ok(
+    isAlike({ metadata: { labels, name: "web-2", resourceVersion: "8", annotations: {} } }),
+  );
+  assert.ok(isAlike({ apiVersion: "discovery.k8s.io/v2", status: { x: 1 } }));
+  assert.ok(isAlike({ ports: [], hints: null, more: { nothing: { at: [] } } }));
+  const { endpoints, addressType, ...rest } = SLICE;
+  assert.equal(contentDigest({ ...rest, endpoints, addressType }), contentDigest(SLICE));
+});
+
+test("labels, values and the order of lists change the digest", () => {
+  assert.ok(!isAlike({ metadata: { labels: { a: "1" } } }));
+  assert.ok(!isAlike({ metadata: { ...SLICE.metadata, annotations: { a: "1" } } }));
+  assert.ok(!isAlike({ addressType: "IPv6" }));
+  assert.ok(!isAlike({ endpoints: SLICE.endpoints.toReversed() }));
+  assert.ok(!isAlike({ endpoints: [...SLICE.endpoints, null] }));
+  assert.ok(!isAlike({ some: false }) && !isAlike({ some: 0 }) && !isAlike({ some: "" }));
+});
+
+test("fields of any name count", () => {
+  for (const name of ["__proto__", "constructor", "toJSON"]) {
+    const more = JSON.parse(`{ "${name}": { "a": "b" } }`);
+    assert.ok(!isAlike(more), name);
+    assert.notEqual(statusDigest({ status: more }), statusDigest({}), name);
+  }
+});
+
+test("content and status have separate digests", () => {
+  const of = (status: unknown) => statusDigest({ ...SLICE, status });
+  assert.equal(of({ conditions: [] }), of(undefined));
+  assert.notEqual(of({ clusters: [{ cluster: "c1" }] }), of({ clusters: [{ cluster: "c2" }] }));
 });

@@ -1,11 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { ApiFault, type FaultReason } from "../../common/kubernetes/api-fault.ts";
+import { FakeClock } from "../../test/doubles/fake-clock.ts";
 import { at } from "../../test/doubles/memory/fields.ts";
 import {
   ControllerWorld,
   type MemoryCluster,
   worldWith,
 } from "../../test/stages/controller-world.ts";
+import { ExportCompleteness } from "./export-completeness.ts";
 
 const QUOTA =
   'serviceimports.multicluster.x-k8s.io "api.shop" is forbidden: exceeded quota: registry, requested: count=1, used: count=1, limited: count=1';
@@ -20,14 +23,10 @@ function portsOf(cluster: MemoryCluster, key: string): unknown[] {
 test("an export that a ResourceQuota rejects does not block the other exports for a restarted peer", async () => {
   const { world, c1, c2 } = worldWith();
   c1.server.denied.set("clusterset-registry-c1/api.shop", QUOTA);
-  for (const name of ["shop/web", "shop/api"]) {
-    c1.offer(name, ["10.1.0.7"]);
-  }
+  for (const name of ["shop/web", "shop/api"]) c1.offer(name, ["10.1.0.7"]);
   await world.run(20_000);
   assert.deepEqual(Object.keys(c2.imported()), ["shop/web"]);
-  for (const cluster of world.clusters) {
-    await cluster.restart();
-  }
+  for (const cluster of world.clusters) await cluster.restart();
   await world.pass(60_000);
   c1.serve("shop/web", ["10.1.0.7"], [], 8080);
   await world.pass(20_000);
@@ -110,9 +109,7 @@ test("an export deleted right after its status write is withdrawn, even if the w
   const [c1, c2] = world.clusters;
   for (const cluster of world.clusters) {
     cluster.namespace("shop");
-    for (const key of NAMES) {
-      cluster.offer(key, [cluster === c1 ? "10.1.0.7" : "10.2.0.7"]);
-    }
+    for (const key of NAMES) cluster.offer(key, [cluster === c1 ? "10.1.0.7" : "10.2.0.7"]);
   }
   await world.run(20_000);
   const request = c1.server.request.bind(c1.server);
@@ -131,4 +128,57 @@ test("an export deleted right after its status write is withdrawn, even if the w
   assert.deepEqual(c1.server.objects.list("serviceexports"), []);
   const theirs = Object.fromEntries(NAMES.map((key) => [key, "vip 10.2.0.7"]));
   for (const cluster of world.clusters) assert.deepEqual(cluster.imported(), theirs);
+});
+
+class Stage {
+  readonly clock = new FakeClock();
+  readonly registry = { isWatched: true };
+  renewals = 0;
+  readonly completeness = new ExportCompleteness(this.registry, this.clock, () => this.renewals++);
+
+  /** Publishes an export, or fails for this reason. */
+  async publish(reason?: FaultReason): Promise<void> {
+    const act = async () => {
+      if (reason !== undefined) throw new ApiFault(reason, "no");
+    };
+    await this.completeness.publish("shop/web", act).catch(() => undefined);
+  }
+}
+
+test("the registry is complete once every queued name is published, and this is repeated", async () => {
+  const stage = new Stage();
+  stage.completeness.due("shop/web");
+  stage.completeness.update();
+  assert.equal(stage.completeness.isSeen, false);
+  await stage.publish();
+  assert.equal(stage.completeness.isSeen, true);
+  stage.clock.advance(60_000);
+  assert.ok(stage.renewals > 1 && stage.renewals < 10, String(stage.renewals));
+});
+
+test("a failed export delays completeness, a rejected one does not", async () => {
+  const stage = new Stage();
+  stage.completeness.due("shop/web");
+  for (const reason of ["unreachable", "write-conflict", "forbidden"] as const) {
+    await stage.publish(reason);
+    assert.equal(stage.completeness.isSeen, false, reason);
+  }
+  await stage.publish("invalid");
+  assert.equal(stage.completeness.isSeen, true);
+});
+
+test("a lost connection ends completeness until all names are published again", async () => {
+  const stage = new Stage();
+  stage.completeness.update();
+  assert.equal(stage.completeness.isSeen, true);
+  stage.completeness.due("shop/web");
+  assert.equal(stage.completeness.isSeen, true, "a change of an export does not end completeness");
+  stage.registry.isWatched = false;
+  stage.completeness.update();
+  assert.equal(stage.completeness.isSeen, false);
+  stage.registry.isWatched = true;
+  stage.completeness.update();
+  assert.equal(stage.completeness.isSeen, false);
+  await stage.publish();
+  assert.equal(stage.completeness.isSeen, true);
 });
