@@ -20,23 +20,6 @@ test("an export is imported by every cluster with its namespace, and nothing is 
   });
 });
 
-test("exports of an unavailable cluster stay as a last resort across a restart, and recover with it", async () => {
-  const world = await ControllerWorld.withExport(["c1", "c2"]);
-  const [c1, c2] = world.clusters;
-  c1.server.fail();
-  await c2.restart();
-  await world.pass(20_000);
-  assert.deepEqual(c2.imported(), { "shop/web": "vip 10.1.0.7" }, "it has its time to renew");
-  await world.pass(20_000);
-  assert.deepEqual(c2.imported(), { "shop/web": "vip 10.1.0.7(serving)" });
-  await c2.restart();
-  await world.pass(5000);
-  assert.deepEqual(c2.imported(), { "shop/web": "vip 10.1.0.7(serving)" }, "who was stale is so");
-  c1.server.down = false;
-  await world.pass(60_000);
-  assert.deepEqual(c2.imported(), { "shop/web": "vip 10.1.0.7" });
-});
-
 test("of two clusters with one ID on a hub the second publishes nothing, imports its own endpoints, and both report it", async () => {
   const world = ControllerWorld.withHub(["c1", "c1-other", "c2"]);
   const [first, second, c2] = world.clusters;

@@ -40,7 +40,7 @@ test("a Service that asks has the nearest other cluster's ready endpoints as ter
   assert.match(await c1.metrics.text(), /failover_services{reason="failover-prepared"} 1/);
 });
 
-test("the slices follow the tiers: the next one without ready endpoints or at a silence of the nearest, and back; Events name the clusters", async () => {
+test("the slices follow the tiers: the next one without ready endpoints or at a drain or silence of the nearest, and back; Events name the clusters", async () => {
   const { world, c1, c2, c3 } = await open();
   assert.deepEqual(failover(c1), ["c2 10.2.0.7"]);
   c2.serve(KEY, ["10.2.0.7", "10.2.0.8"], ["10.2.0.7"]);
@@ -52,6 +52,14 @@ test("the slices follow the tiers: the next one without ready endpoints or at a 
   c2.serve(KEY, ["10.2.0.7"]);
   await world.pass(3000);
   assert.deepEqual(failover(c1), ["c2 10.2.0.7"]);
+  for (const [annotations, target] of [
+    [world.drain(10), "c3 10.3.0.7"],
+    [{}, "c2 10.2.0.7"],
+  ] as const) {
+    c2.annotate(annotations);
+    await world.pass(60_000);
+    assert.deepEqual(failover(c1), [target]);
+  }
   c2.server.fail();
   await world.pass(60_000);
   assert.deepEqual(failover(c1), ["c3 10.3.0.7"]);
@@ -63,16 +71,6 @@ test("the slices follow the tiers: the next one without ready endpoints or at a 
   assert.deepEqual(failover(c1), ["c2 10.2.0.7"]);
   const targets = c1.events("Service").map((event) => /endpoints of: (.*)\.$/.exec(event)?.[1]);
   assert.deepEqual(new Set(targets), new Set(["c2", "c3"]));
-});
-
-test("a drain of the nearest cluster leads to the next one until it ends", async () => {
-  const { world, c1, c2 } = await open();
-  c2.annotate(world.drain(10));
-  await world.pass(60_000);
-  assert.deepEqual(failover(c1), ["c3 10.3.0.7"]);
-  c2.annotate({});
-  await world.pass(60_000);
-  assert.deepEqual(failover(c1), ["c2 10.2.0.7"]);
 });
 
 test("a region that the operator declares for a cluster counts, not the one that it publishes", async () => {

@@ -75,19 +75,6 @@ test("policies are those of the cluster's own export, even where a peer with an 
   assert.equal(c1.condition("serviceexports", KEY, "Conflict").reason, "NoConflicts");
 });
 
-test("an age before 2020 makes an export the newest", async () => {
-  const world = await exporting({
-    c1: { exportedLabels: { team: "one" } },
-    c2: { exportedLabels: { team: "two" } },
-  });
-  const [c1, c2] = [world.cluster("c1"), world.cluster("c2")];
-  backdate(c2, "0001-01-01T00:00:00Z");
-  await world.pass(20_000);
-  assert.deepEqual(metadataOf(c1, "labels"), { team: "one" });
-  assert.deepEqual(c1.imported()[KEY], "vip 10.1.0.7 10.2.0.7");
-  assert.deepEqual(c1.metrics.refusedOf("c2"), { "implausible-age": 1 });
-});
-
 test("a cluster that takes over the decision by its age is reported by one Event on the import of each other cluster", async () => {
   const world = await exporting({
     c1: { exportedLabels: { team: "one" } },
