@@ -12,6 +12,16 @@ import { Connections } from "./connections.ts";
 import { ControllerMetrics } from "./metrics.ts";
 import { Observer } from "./observer.ts";
 
+/** A log, and the fields of its lines. */
+function jsonLog() {
+  const lines: Record<string, unknown>[] = [];
+  const write = (line: string): void => {
+    const { time: _, ...fields } = JSON.parse(line);
+    lines.push(fields);
+  };
+  return { lines, log: createLogger({ level: "info", format: "json" }, { write }) };
+}
+
 const MESSAGE = "Cannot reach the election Lease; without it, no replica writes";
 
 test("an unreachable election Lease is logged once per reason, and again after a recovery", () => {
@@ -106,12 +116,7 @@ test("a cluster that changes its identity, or a task that is rejected for every 
 });
 
 test("a drain is logged when it begins and ends, with who, why, until when and where", () => {
-  const lines: Record<string, unknown>[] = [];
-  const write = (line: string): void => {
-    const { time: _, ...fields } = JSON.parse(line);
-    lines.push(fields);
-  };
-  const log = createLogger({ level: "info", format: "json" }, { write });
+  const { lines, log } = jsonLog();
   const observer = new Observer(log, new ControllerMetrics(), new FakeClock());
   const until = Date.UTC(2026, 10, 24, 6);
   const where = "Lease of c1";
@@ -128,11 +133,7 @@ test("a drain is logged when it begins and ends, with who, why, until when and w
 });
 
 test("each change of a Service's failover is logged, also those without an Event", () => {
-  const lines: { reason?: string; from?: string }[] = [];
-  const write = (line: string): void => {
-    lines.push(JSON.parse(line));
-  };
-  const log = createLogger({ level: "info", format: "json" }, { write });
+  const { lines, log } = jsonLog();
   const observer = new Observer(log, new ControllerMetrics());
   for (const reason of ["failover-prepared", "local-terminating", "failover-prepared"] as const) {
     for (let times = 0; times < 2; times++) {
@@ -149,18 +150,10 @@ test("each change of a Service's failover is logged, also those without an Event
   );
 });
 
-/** Connections, and the lines of the log: level, message, fields. */
 function observed() {
-  const lines: Record<string, unknown>[] = [];
-  const write = (line: string): void => {
-    const { time: _time, ...rest } = JSON.parse(line);
-    lines.push(rest);
-  };
-  const log = createLogger({ level: "info", format: "json" }, { write });
-  return {
-    lines,
-    connections: new Connections(new LimitedLog(log, systemClock), new ControllerMetrics()),
-  };
+  const { lines, log } = jsonLog();
+  const limited = new LimitedLog(log, systemClock);
+  return { lines, connections: new Connections(limited, new ControllerMetrics()) };
 }
 
 test("a forbidden registry is logged with namespace, server message and hint", () => {

@@ -1,12 +1,236 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ControllerWorld } from "../../test/stages/controller-world.ts";
+import { CONTROLLER_NAME } from "../../api/keys.ts";
+import { at } from "../../test/doubles/memory/fields.ts";
+import { ControllerWorld, type MemoryCluster } from "../../test/stages/controller-world.ts";
+import { registryNamespace } from "../registry/names.ts";
 
+const SHIFT = "clusterset-proxy.io/shift";
 const MINUTE = 60_000;
 const USED = { "shop/web": "vip 10.1.0.7" };
 const LAST = { "shop/web": "vip 10.1.0.7(serving)" };
+const RECORD = "c1.rotation.clusterset-proxy.io";
 
+/** Two members of a hub, of which c1 exports shop/web; `flags` of both. */
 async function open(...flags: readonly string[]) {
+  const world = ControllerWorld.withHub(["c1", "c2"]);
+  const [c1, c2] = [world.cluster("c1"), world.cluster("c2")];
+  for (const cluster of world.clusters) {
+    cluster.flags = flags;
+    cluster.namespace("shop");
+  }
+  c1.offer("shop/web", ["10.1.0.7"]);
+  await world.run(40_000);
+  for (const cluster of world.clusters) assert.deepEqual(cluster.imported(), USED);
+  return { world, c1, c2 };
+}
+
+const shiftsOf = (cluster: MemoryCluster) =>
+  cluster.shifts().filter((shift) => shift !== undefined);
+
+/** A slice of c1 as a tenant writes it, in a namespace of his own. */
+function forge(cluster: MemoryCluster, shift: string): void {
+  cluster.namespace("tenant");
+  cluster.apply({
+    kind: "EndpointSlice",
+    metadata: {
+      namespace: "tenant",
+      name: "forged",
+      labels: {
+        "endpointslice.kubernetes.io/managed-by": CONTROLLER_NAME,
+        "multicluster.kubernetes.io/service-name": "own",
+        "multicluster.kubernetes.io/source-cluster": "c1",
+      },
+      annotations: { [SHIFT]: shift },
+    },
+    addressType: "IPv4",
+    endpoints: [{ addresses: ["10.1.0.66"], conditions: { ready: true, serving: true } }],
+  });
+}
+
+/** Slices that were written in the namespace shop after so many writes. */
+function slicesAfter({ server }: MemoryCluster, writes: number): string[] {
+  return server.writes
+    .slice(writes)
+    .filter(({ kind, key }) => kind === "endpointslices" && key.startsWith("shop/"))
+    .map(({ key }) => key);
+}
+
+test("a tenant's slice does not decide how a cluster is used after a start", async () => {
+  for (const direction of ["returning", "draining"]) {
+    const { world, c2 } = await open();
+    c2.kill();
+    forge(c2, `from=${world.timeIn()}; for=3600s; direction=${direction}`);
+    const writes = c2.server.writes.length;
+    c2.start();
+    await world.pass(MINUTE);
+    assert.deepEqual(shiftsOf(c2), []);
+    assert.deepEqual(slicesAfter(c2, writes), []);
+  }
+});
+
+test("a cluster that was stale before a start is stale after it, whatever a tenant writes", async () => {
+  const { world, c1, c2 } = await open();
+  c1.kill();
+  await world.pass(MINUTE);
+  assert.deepEqual(c2.imported(), LAST);
+  c2.kill();
+  forge(c2, `from=${world.timeIn()}; for=3600s; direction=draining`);
+  c2.start();
+  for (let seconds = 0; seconds < 90; seconds++) {
+    await world.pass(1000);
+    assert.equal(c2.imported()["shop/web"], LAST["shop/web"]);
+  }
+});
+
+test("a change of the leader writes no slice, however long the cluster was out of rotation by each replica's clock", async () => {
+  const { world, c1, c2 } = await open("--drain-window", "300s");
+  // A replica that was started later saw less of the absence.
+  for (const late of [0, 15_000, 55_000]) {
+    c1.kill();
+    await world.pass(40_000 + late);
+    c2.start();
+    await world.pass(45_000);
+    c1.start();
+    await world.pass(20_000);
+    assert.deepEqual(c2.imported(), USED);
+    c1.annotate(world.drain(5));
+    await world.pass(6 * MINUTE);
+    const shifts = shiftsOf(c2);
+    assert.equal(shifts.length, 1);
+    const writes = c2.server.writes.length;
+    c2.kill();
+    await world.pass(90_000);
+    assert.deepEqual(slicesAfter(c2, writes), []);
+    assert.deepEqual(shiftsOf(c2), shifts);
+  }
+});
+
+test("own endpoints that were held back before a start are used when they are ready again, while the hub is down, and do not return node by node", async () => {
+  const { world, c1 } = await open();
+  // All are unready, as after an outage.
+  c1.serve("shop/web", ["10.1.0.7"], ["10.1.0.7"]);
+  c1.server.fail();
+  await world.pass(60_000);
+  c1.server.down = false;
+  await world.pass(20_000);
+  const [slice] = c1.server.objects
+    .list("endpointslices")
+    .filter((each) =>
+      at(each, ["metadata", "labels", "multicluster.kubernetes.io/source-cluster"]),
+    );
+  assert.ok(slice);
+  const key = `shop/${String(at(slice, ["metadata", "name"]))}`;
+  c1.kill();
+  // As an outage leaves it: held back.
+  const endpoints = [{ addresses: ["10.1.0.7"], conditions: { ready: false, serving: true } }];
+  c1.server.objects.apply("endpointslices", key, { ...slice, endpoints }, CONTROLLER_NAME);
+  assert.deepEqual(c1.imported(), LAST);
+  world.hub?.fail();
+  c1.serve("shop/web", ["10.1.0.7"]);
+  c1.start();
+  await world.pass(30_000);
+  assert.deepEqual(c1.imported(), USED);
+  assert.deepEqual(shiftsOf(c1), []);
+});
+
+test("a drain whose object cannot be read after a start ends at its time, and is shown until then", async () => {
+  const { world, c1 } = await open();
+  world.declare("c1", world.drain(10));
+  await world.pass(5000);
+  assert.deepEqual(c1.imported(), LAST);
+  const message = c1.ready();
+  assert.match(message, /Drained: c1 until 2026-06-01T00:10:\S+ by ann \(kernel upgrade\)\.$/);
+  world.hub?.fail();
+  c1.kill();
+  c1.start();
+  for (let minute = 0; minute < 9; minute++) {
+    await world.pass(MINUTE);
+    assert.deepEqual([c1.imported(), c1.ready()], [LAST, message]);
+  }
+  await world.pass(2 * MINUTE);
+  assert.deepEqual(c1.imported(), USED);
+  assert.doesNotMatch(c1.ready(), /Drained/);
+});
+
+test("a peer's drain that cannot be read after a start is known until its end, and over when the peer can be read", async () => {
+  const world = await ControllerWorld.withExport(["c1", "c2"]);
+  const [c1, c2] = [world.cluster("c1"), world.cluster("c2")];
+  await world.pass(40_000);
+  c1.annotate(world.drain(10));
+  await world.pass(5000);
+  assert.deepEqual(c2.imported(), LAST);
+  c1.server.fail();
+  c2.kill();
+  c2.start();
+  const drainIn = ({ controller }: MemoryCluster) => controller?.members.drains.inForce("c1");
+  await world.pass(9 * MINUTE);
+  const { where, by, reason } = drainIn(c2) ?? {};
+  assert.deepEqual([where, by, reason], [`ClusterProperty ${RECORD}`, "ann", "kernel upgrade"]);
+  await world.pass(2 * MINUTE);
+  assert.equal(drainIn(c2), undefined);
+  assert.deepEqual(c2.imported(), LAST, "which of its endpoints are ready is unknown");
+  c1.server.down = false;
+  await world.pass(MINUTE);
+  assert.deepEqual(c2.imported(), USED);
+});
+
+test("what is recorded is a property of no cluster, and is deleted with its cluster", async () => {
+  const { world, c1, c2 } = await open();
+  c1.annotate(world.drain(10));
+  await world.pass(MINUTE);
+  for (const { server } of [c1, c2]) assert.ok(server.objects.get("clusterproperties", RECORD));
+  const leases = JSON.stringify(world.hub?.objects.list("leases"));
+  assert.match(leases, /clusterset-registry-c1/);
+  assert.doesNotMatch(leases, /rotation/);
+  world.hub?.objects.delete("namespaces", registryNamespace("c1"));
+  await world.pass(MINUTE);
+  assert.equal(c2.server.objects.get("clusterproperties", RECORD), undefined);
+});
+
+test("a drain that cannot be recorded takes effect and ends all the same, and the failure is logged", async () => {
+  const { world, c2 } = await open();
+  c2.server.denied.set(RECORD, "a webhook is unavailable");
+  world.declare("c1", world.drain(5));
+  await world.pass(2 * MINUTE);
+  assert.deepEqual(c2.imported(), LAST);
+  assert.ok(c2.log.includes("Failed to write a ClusterProperty; retrying"));
+  world.declare("c1", {});
+  await world.pass(2 * MINUTE);
+  assert.deepEqual(c2.imported(), USED);
+});
+
+test("the own drain that was removed while controller and hub were down is over at the start", async () => {
+  const { world, c1 } = await open();
+  c1.annotate(world.drain(60));
+  await world.pass(5000);
+  assert.deepEqual(c1.imported(), LAST);
+  world.hub?.fail();
+  c1.kill();
+  c1.annotate({});
+  c1.start();
+  await world.pass(30_000);
+  assert.deepEqual(c1.imported(), USED);
+});
+
+test("a drain that was removed on the hub while the controller was down ends when the hub is listed", async () => {
+  const { world, c1, c2 } = await open();
+  world.declare("c1", world.drain(60));
+  await world.pass(5000);
+  for (const cluster of world.clusters) assert.deepEqual(cluster.imported(), LAST);
+  world.hub?.fail();
+  for (const cluster of world.clusters) cluster.kill();
+  world.declare("c1", {});
+  for (const cluster of world.clusters) cluster.start();
+  await world.pass(MINUTE);
+  assert.deepEqual(c1.imported(), LAST);
+  assert.ok(world.hub);
+  world.hub.down = false;
+  await world.pass(MINUTE);
+  for (const cluster of [c1, c2]) assert.deepEqual(cluster.imported(), USED);
+});
+
+async function inMesh(...flags: readonly string[]) {
   const world = new ControllerWorld(["c1", "c2", "c3"]);
   for (const cluster of world.clusters) {
     cluster.flags = flags;
@@ -20,7 +244,7 @@ async function open(...flags: readonly string[]) {
 }
 
 test("a cluster that drains itself is a last resort everywhere, its own clients included, until the drain ends by itself", async () => {
-  const { world, c1, c2, c3 } = await open();
+  const { world, c1, c2, c3 } = await inMesh();
   c1.annotate(world.drain(10));
   await world.pass(5000);
   for (const cluster of [c1, c2, c3]) assert.deepEqual(cluster.imported(), LAST);
@@ -33,7 +257,7 @@ test("a cluster that drains itself is a last resort everywhere, its own clients 
 });
 
 test("a drain on a peer's Secret takes effect in that cluster alone, also if the peer cannot be reached", async () => {
-  const { world, c1, c2, c3 } = await open();
+  const { world, c1, c2, c3 } = await inMesh();
   c2.introduce("c1", "to c1", world.drain(10));
   await world.pass(2000);
   assert.deepEqual([c1.imported(), c2.imported(), c3.imported()], [USED, LAST, USED]);
@@ -46,7 +270,7 @@ test("a drain on a peer's Secret takes effect in that cluster alone, also if the
 });
 
 test("an invalid drain is reported, and drains nothing", async () => {
-  const { world, c1, c2 } = await open();
+  const { world, c1, c2 } = await inMesh();
   c1.annotate({ "clusterset-proxy.io/drain": "from=2026-06-01T00:00:00Z; by=ann" });
   c2.introduce("c1", "to c1", { "clusterset-proxy.io/drain": "true" });
   await world.pass(5000);
@@ -57,7 +281,7 @@ test("an invalid drain is reported, and drains nothing", async () => {
 });
 
 test("a peer cannot drain another one: each registry's Lease speaks for its own cluster", async () => {
-  const { world, c1, c2, c3 } = await open();
+  const { world, c1, c2, c3 } = await inMesh();
   c2.offer("shop/web", ["10.2.0.7"]);
   await world.pass(40_000);
   c2.annotate(world.drain(10, "c1"));
@@ -68,7 +292,7 @@ test("a peer cannot drain another one: each registry's Lease speaks for its own 
 });
 
 test("a peer that drains itself for seconds, again and again, causes one change in 30 seconds at most, and a drain of an operator here takes effect at once", async () => {
-  const { world, c1, c2 } = await open();
+  const { world, c1, c2 } = await inMesh();
   const before = c2.server.writes.length;
   for (let count = 0; count < 20; count++) {
     c1.annotate({ "clusterset-proxy.io/drain": `from=${world.timeIn()}; for=3s` });
@@ -85,7 +309,7 @@ test("a peer that drains itself for seconds, again and again, causes one change 
 });
 
 test("slices show nodes the windows in which they leave and return, also when the controller is killed in between, and need no write at their end", async () => {
-  const { world, c1, c2 } = await open("--drain-window", "600s", "--return-window", "60s");
+  const { world, c1, c2 } = await inMesh("--drain-window", "600s", "--return-window", "60s");
   c1.annotate(world.drain(20));
   await world.pass(5000);
   const [draining] = c2.shifts();
