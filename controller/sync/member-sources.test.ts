@@ -17,7 +17,7 @@ class Reported {
   readonly lines: string[] = [];
   known: readonly string[] = [];
   listing: ReflectorEvents | undefined;
-  readonly follow: Follow = (_query, events, known = []) => {
+  readonly follow: Follow = (_query, events, known) => {
     this.listing = events;
     this.known = [...known];
     return {

@@ -3,11 +3,8 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { at } from "../../test/doubles/memory/fields.ts";
 import { forMany } from "../../test/generators/for-all.ts";
-import {
-  ControllerWorld,
-  type MemoryCluster,
-  type Serving,
-} from "../../test/stages/controller-world.ts";
+import type { Serving } from "../../test/stages/cluster-manifests.ts";
+import { ControllerWorld, type MemoryCluster } from "../../test/stages/controller-world.ts";
 
 const KEY = "shop/web";
 const MINUTE = 60_000;

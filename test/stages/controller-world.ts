@@ -11,32 +11,8 @@ import { logLines } from "../doubles/log-lines.ts";
 import { at, type Fields } from "../doubles/memory/fields.ts";
 import { MemoryApiServer, type Written } from "../doubles/memory/memory-api-server.ts";
 import { Mortal } from "../doubles/memory/mortal.ts";
-import { servicePort } from "../generators/export-records.ts";
 import { POD_RANGES } from "../generators/pod-ranges.ts";
-
-const KINDS: Readonly<Record<string, string>> = {
-  ClusterProperty: "clusterproperties",
-  EndpointSlice: "endpointslices",
-  IPAddress: "ipaddresses",
-  Namespace: "namespaces",
-  Secret: "secrets",
-  Service: "services",
-  ServiceExport: "serviceexports",
-  ServiceImport: "serviceimports",
-};
-
-/** What an owner says of a Service, by default one with a ClusterIP and the port `http 80`. */
-export interface Serving {
-  /** As of `servicePort`. */
-  readonly ports?: readonly string[];
-  /** How much higher the numbers are on which its pods listen. */
-  readonly podPorts?: number;
-  readonly families?: readonly string[];
-  readonly isHeadless?: boolean;
-  readonly affinity?: "ClientIP" | "None";
-  /** Endpoints that are not ready. */
-  readonly dead?: readonly string[];
-}
+import { KINDS, keyOf, type Serving, serviceManifests } from "./cluster-manifests.ts";
 
 interface Replica {
   readonly controller: Controller;
@@ -170,44 +146,12 @@ export class MemoryCluster {
   }
 
   /** The same, with more to say of the Service. Kubernetes updates its slices afterwards. */
-  serveAs(
-    key: string,
-    addresses: readonly string[],
-    {
-      ports: words = ["http 80"],
-      podPorts = 0,
-      families = ["IPv4"],
-      isHeadless = false,
-      affinity = "None",
-      dead = [],
-    }: Serving = {},
-  ): void {
-    const [namespace = "", name = ""] = key.split("/");
-    const ports = words.map(servicePort).map((port) => ({ ...port }));
-    const clusterIP = isHeadless ? "None" : "10.96.0.9";
-    const spec = { type: "ClusterIP", clusterIP, ipFamilies: families, ports };
-    this.apply({
-      kind: "Service",
-      metadata: { namespace, name },
-      spec: { ...spec, sessionAffinity: affinity },
-    });
-    for (const [addressType, slice] of [
-      ["IPv4", `${name}-1`],
-      ["IPv6", `${name}-v6`],
-    ] as const) {
-      const own = addresses.filter((one) => one.includes(":") === (addressType === "IPv6"));
-      const isThere = this.server.objects.get("endpointslices", `${namespace}/${slice}`);
-      if (addressType === "IPv6" && own.length === 0 && isThere === undefined) continue;
-      this.apply({
-        kind: "EndpointSlice",
-        metadata: { namespace, name: slice, labels: { "kubernetes.io/service-name": name } },
-        addressType,
-        ports: ports.map((port) => ({ ...port, port: port.port + podPorts })),
-        endpoints: own.map((address) => ({
-          addresses: [address],
-          conditions: { ready: !dead.includes(address) },
-        })),
-      });
+  serveAs(key: string, addresses: readonly string[], serving: Serving = {}): void {
+    const isThere = (slice: string) => this.server.objects.get("endpointslices", slice);
+    for (const manifest of serviceManifests(key, addresses, serving)) {
+      // Kubernetes empties the slice of a family that a Service had, and makes none of one that it never had.
+      const isEmpty = manifest.addressType === "IPv6" && manifest.endpoints?.length === 0;
+      if (!isEmpty || isThere(keyOf(manifest)) !== undefined) this.apply(manifest);
     }
   }
 
@@ -452,13 +396,4 @@ export function worldWith(...flags: readonly string[]) {
   const [c1, c2] = [world.cluster("c1"), world.cluster("c2")];
   c2.flags = flags;
   return { world, c1, c2 };
-}
-
-function keyOf(object: Fields): string {
-  const text = (name: string): string => {
-    const value = at(object, ["metadata", name]);
-    return typeof value === "string" ? value : "";
-  };
-  const namespace = text("namespace");
-  return namespace === "" ? text("name") : `${namespace}/${text("name")}`;
 }
