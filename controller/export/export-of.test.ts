@@ -1,6 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import type { EndpointFact, ExportFact, ServiceProperties, SliceFact } from "../model/facts.ts";
+import type {
+  EndpointFact,
+  ExportFact,
+  ServicePort,
+  ServiceProperties,
+  SliceFact,
+} from "../model/facts.ts";
 import { type Exported, exportOf } from "./export-of.ts";
 
 const EXPORT: ExportFact = {
@@ -57,16 +63,10 @@ function exported(
 }
 
 describe("a ServiceExport", () => {
-  test("without its Service is not published", () => {
-    assert.deepEqual(exportOf({ export: EXPORT, slices: [], cluster: "c1" }), {
-      valid: "NoService",
-    });
-  });
-
-  test("of a Service of type ExternalName is not published", () => {
-    const service = { key: "demo/serve" } as const;
-    const result = exportOf({ export: EXPORT, service, slices: [], cluster: "c1" });
-    assert.deepEqual(result, { valid: "InvalidServiceType" });
+  test("without its Service, or of one of type ExternalName, is not published", () => {
+    const of = (given: object) => exportOf({ export: EXPORT, slices: [], cluster: "c1", ...given });
+    assert.deepEqual(of({}), { valid: "NoService" });
+    assert.deepEqual(of({ service: { key: "demo/serve" } }), { valid: "InvalidServiceType" });
   });
 
   test("has the creation time of the ServiceExport, and its exported labels and annotations", () => {
@@ -79,12 +79,58 @@ describe("a ServiceExport", () => {
     });
   });
 
-  test("publishes endpoints that are not ready", () => {
-    const { endpoints } = exported([slice("a", [endpoint("10.1.0.1", false)])]);
-    assert.deepEqual(endpoints, [
-      { family: "IPv4", ports: [HTTP], endpoints: [endpoint("10.1.0.1", false)] },
-    ]);
-  });
+  /** Slices, more about the Service, and what is published. */
+  const [going, staying] = [true, false].map((terminating) =>
+    endpoint("10.1.0.1", false, { serving: true, terminating }),
+  ) as [EndpointFact, EndpointFact];
+  const [one, two] = [endpoint("10.1.0.1"), endpoint("10.1.0.2")];
+  const zoned = (zone: string) => endpoint("10.1.0.1", true, { zone });
+  const other = { ...HTTP, port: 8081 };
+  const published = (endpoints: readonly EndpointFact[], ports: readonly ServicePort[] = [HTTP]) =>
+    ({ family: "IPv4", ports, endpoints }) as const;
+  const CASES: Readonly<
+    Record<string, readonly [SliceFact[], object[], Partial<ServiceProperties>?]>
+  > = {
+    "publishes endpoints that are not ready": [
+      [slice("a", [endpoint("10.1.0.1", false)])],
+      [published([endpoint("10.1.0.1", false)])],
+    ],
+    "publishes an endpoint of two slices once, in its better state": [
+      [
+        slice("c", [zoned("late")]),
+        slice("a", [endpoint("10.1.0.1", false), two]),
+        slice("b", [zoned("b"), endpoint("10.1.0.1", true, { terminating: true })]),
+      ],
+      [published([zoned("b"), two])],
+    ],
+    "prefers the endpoint that does not terminate": [
+      [slice("a", [going]), slice("b", [staying]), slice("c", [going])],
+      [published([staying])],
+    ],
+    "puts endpoints with different ports into different groups": [
+      [slice("a", [one]), slice("b", [one], { ports: [other] })],
+      [published([one]), published([one], [other])],
+    ],
+    "ignores the order of ports": [
+      [slice("a", [one], { ports: [HTTP, DNS] }), slice("b", [two], { ports: [DNS, HTTP] })],
+      [published([one, two], [DNS, HTTP])],
+    ],
+    "publishes no port that the Service does not have": [
+      [
+        slice("a", [one], { ports: [HTTP, { ...HTTP, name: "debug" }] }),
+        slice("b", [two], { ports: [{ ...HTTP, protocol: "UDP" }] }),
+      ],
+      [published([one])],
+    ],
+    "of a headless Service publishes endpoints without ports": [
+      [slice("a", [one], { ports: [] })],
+      [published([one], [])],
+      { headless: true, ports: [] },
+    ],
+  };
+  for (const [name, [slices, endpoints, service]] of Object.entries(CASES)) {
+    test(name, () => assert.deepEqual(exported(slices, service).endpoints, endpoints));
+  }
 
   test("publishes no slice that another product filled with endpoints of another cluster", () => {
     const { endpoints, problems } = exported([
@@ -107,75 +153,6 @@ describe("a ServiceExport", () => {
     ]);
   });
 
-  test("publishes an endpoint of two slices once, in its better state", () => {
-    const going = endpoint("10.1.0.1", true, { terminating: true });
-    const { endpoints } = exported([
-      slice("c", [endpoint("10.1.0.1", true, { zone: "late" })]),
-      slice("a", [endpoint("10.1.0.1", false), endpoint("10.1.0.2")]),
-      slice("b", [endpoint("10.1.0.1", true, { zone: "b" }), going]),
-    ]);
-    assert.deepEqual(endpoints[0]?.endpoints, [
-      endpoint("10.1.0.1", true, { zone: "b" }),
-      endpoint("10.1.0.2"),
-    ]);
-  });
-
-  test("prefers the endpoint that does not terminate", () => {
-    const going = endpoint("10.1.0.1", false, { serving: true, terminating: true });
-    const staying = endpoint("10.1.0.1", false, { serving: true });
-    const { endpoints } = exported([
-      slice("a", [going]),
-      slice("b", [staying]),
-      slice("c", [going]),
-    ]);
-    assert.deepEqual(endpoints[0]?.endpoints, [staying]);
-  });
-
-  test("puts endpoints with different ports into different groups", () => {
-    const other = { ...HTTP, port: 8081 };
-    const { endpoints } = exported([
-      slice("a", [endpoint("10.1.0.1")]),
-      slice("b", [endpoint("10.1.0.1")], { ports: [other] }),
-    ]);
-    assert.deepEqual(
-      endpoints.map(({ ports }) => ports),
-      [[HTTP], [other]],
-    );
-  });
-
-  test("ignores the order of ports", () => {
-    const { endpoints } = exported([
-      slice("a", [endpoint("10.1.0.1")], { ports: [HTTP, DNS] }),
-      slice("b", [endpoint("10.1.0.2")], { ports: [DNS, HTTP] }),
-    ]);
-    assert.deepEqual(endpoints, [
-      {
-        family: "IPv4",
-        ports: [DNS, HTTP],
-        endpoints: [endpoint("10.1.0.1"), endpoint("10.1.0.2")],
-      },
-    ]);
-  });
-
-  test("publishes no port that the Service does not have", () => {
-    const udp = { ...HTTP, protocol: "UDP" } as const;
-    const { endpoints } = exported([
-      slice("a", [endpoint("10.1.0.1")], { ports: [HTTP, { ...HTTP, name: "debug" }] }),
-      slice("b", [endpoint("10.1.0.2")], { ports: [udp] }),
-    ]);
-    assert.deepEqual(endpoints, [
-      { family: "IPv4", ports: [HTTP], endpoints: [endpoint("10.1.0.1")] },
-    ]);
-  });
-
-  test("of a headless Service publishes endpoints without ports", () => {
-    const { endpoints } = exported([slice("a", [endpoint("10.1.0.1")], { ports: [] })], {
-      headless: true,
-      ports: [],
-    });
-    assert.deepEqual(endpoints, [{ family: "IPv4", ports: [], endpoints: [endpoint("10.1.0.1")] }]);
-  });
-
   test("publishes endpoints of the Service's families only", () => {
     const slices = [
       slice("a", [endpoint("10.1.0.1")]),
@@ -187,15 +164,17 @@ describe("a ServiceExport", () => {
     assert.deepEqual(families({ families: ["IPv6"] }), ["IPv6"]);
   });
 
-  test("publishes endpoints up to the limit and reports the overflow", () => {
+  test("publishes endpoints of all groups up to the limit, and reports the overflow", () => {
+    const many = (i: number) =>
+      Array.from({ length: 900 }, (_, n) => endpoint(`10.${i}.${n >> 8}.${n & 255}`));
     const all = Array.from({ length: 12 }, (_, i) =>
-      slice(
-        `s${10 + i}`,
-        Array.from({ length: 900 }, (__, n) => endpoint(`10.${i}.${n >> 8}.${n & 255}`)),
-      ),
+      slice(`s${10 + i}`, many(i), { ports: [i < 10 ? HTTP : other] }),
     );
     const { endpoints, problems } = exported(all);
-    assert.equal(endpoints[0]?.endpoints.length, 10_000);
+    assert.deepEqual(
+      endpoints.map((group) => group.endpoints.length),
+      [9000, 1000],
+    );
     assert.deepEqual(problems, [
       {
         reason: "too-many-endpoints",
@@ -204,18 +183,6 @@ describe("a ServiceExport", () => {
         value: "10800",
       },
     ]);
-  });
-
-  test("counts the endpoints of all groups", () => {
-    const many = (i: number) =>
-      Array.from({ length: 900 }, (_, n) => endpoint(`10.${i}.${n >> 8}.${n & 255}`));
-    const all = Array.from({ length: 12 }, (_, i) =>
-      slice(`s${10 + i}`, many(i), { ports: [i < 10 ? HTTP : { ...HTTP, port: 8081 }] }),
-    );
-    assert.deepEqual(
-      exported(all).endpoints.map(({ endpoints }) => endpoints.length),
-      [9000, 1000],
-    );
   });
 
   test("publishes groups of ports up to the limit and reports the overflow", () => {

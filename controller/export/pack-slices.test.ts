@@ -72,10 +72,6 @@ function publishedAs(wanted: readonly number[]): SliceFact[] {
 }
 
 describe("packSlices", () => {
-  test("puts a hundred endpoints in a slice", () => {
-    assert.deepEqual(sizes(packSlices([], [group(upTo(250))], PACKING)), [100, 100, 50]);
-  });
-
   test("without endpoints there is one empty slice per family", () => {
     const slices = packSlices([], [], { ...PACKING, families: ["IPv6", "IPv4"] });
     assert.deepEqual(
@@ -151,44 +147,43 @@ describe("packSlices", () => {
     assert.equal(after?.key, "registry/serve.demo.IPv6-0");
   });
 
-  test("a new endpoint goes to the fullest slice with room, so that others may become empty", () => {
-    const before = publishedAs([10, 60, 100]);
-    const after = packSlices(before, [group([...upTo(170), endpoint(999)])], PACKING);
-    assert.deepEqual(sizes(after), [10, 61, 100]);
-  });
-
-  test("new endpoints without room in any slice get a new slice", () => {
-    const before = publishedAs([50, 50]);
-    assert.deepEqual(sizes(packSlices(before, [group(upTo(160))], PACKING)), [50, 50, 60]);
-  });
-
-  test("the replacement of a slice's last endpoint writes only that slice", () => {
-    const before = publishedAs([1, 50]);
-    const wanted = [...upTo(51).slice(1), endpoint(999)];
-    assert.deepEqual(sizes(packSlices(before, [group(wanted)], PACKING)), [1, 50]);
-  });
-
-  test("a replacement in the sparser of two slices writes only that slice", () => {
-    const before = publishedAs([90, 50]);
-    const wanted = [...upTo(140).slice(0, -1), endpoint(999)];
-    assert.deepEqual(sizes(packSlices(before, [group(wanted)], PACKING)), [90, 50]);
-  });
-
-  test("of too many slices, the sparsest are deleted", () => {
-    const before = publishedAs([30, 1, 1, 40, 1]);
-    assert.deepEqual(sizes(packSlices(before, [group(upTo(73))], PACKING)), [30, 42, 1]);
-  });
-
-  test("an empty slice is deleted if the others suffice", () => {
-    const before = publishedAs([33, 33, 33, 1, 1]);
-    const wanted = [...upTo(99), endpoint(999)];
-    assert.deepEqual(sizes(packSlices(before, [group(wanted)], PACKING)), [34, 33, 33]);
-  });
-
-  test("no slice is added beyond twice the necessary number plus one", () => {
-    const before = publishedAs([22, 22, 22, 22, 22]);
-    assert.deepEqual(sizes(packSlices(before, [group(upTo(200))], PACKING)), [100, 34, 22, 22, 22]);
-  });
+  /** Sizes of published slices; how many of their first endpoints stay, without some; whether there is a new one; sizes afterwards. */
+  const SIZES: Readonly<
+    Record<
+      string,
+      { before: number[]; stay: number; without?: number; isNew?: boolean; after: number[] }
+    >
+  > = {
+    "puts a hundred endpoints in a slice": { before: [], stay: 250, after: [100, 100, 50] },
+    "a new endpoint goes to the fullest slice with room, so that others may become empty": {
+      ...{ before: [10, 60, 100], stay: 170, isNew: true, after: [10, 61, 100] },
+    },
+    "new endpoints without room in any slice get a new slice": {
+      ...{ before: [50, 50], stay: 160, after: [50, 50, 60] },
+    },
+    "the replacement of a slice's last endpoint writes only that slice": {
+      ...{ before: [1, 50], stay: 51, without: 0, isNew: true, after: [1, 50] },
+    },
+    "a replacement in the sparser of two slices writes only that slice": {
+      ...{ before: [90, 50], stay: 140, without: 139, isNew: true, after: [90, 50] },
+    },
+    "of too many slices, the sparsest are deleted": {
+      ...{ before: [30, 1, 1, 40, 1], stay: 73, after: [30, 42, 1] },
+    },
+    "an empty slice is deleted if the others suffice": {
+      ...{ before: [33, 33, 33, 1, 1], stay: 99, isNew: true, after: [34, 33, 33] },
+    },
+    "no slice is added beyond twice the necessary number plus one": {
+      ...{ before: [22, 22, 22, 22, 22], stay: 200, after: [100, 34, 22, 22, 22] },
+    },
+  };
+  for (const [name, { before, stay, without, isNew, after }] of Object.entries(SIZES)) {
+    test(name, () => {
+      const wanted = upTo(stay).filter((_, n) => n !== without);
+      if (isNew) wanted.push(endpoint(999));
+      assert.deepEqual(sizes(packSlices(publishedAs(before), [group(wanted)], PACKING)), after);
+    });
+  }
 
   test("an endpoint in two slices stays in one", () => {
     const [slice] = packSlices([], [group(upTo(2))], PACKING);

@@ -1,13 +1,19 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { FakeClock } from "../../test/doubles/fake-clock.ts";
 import { forAll } from "../../test/generators/for-all.ts";
+import { ClusterLiveness } from "../liveness/cluster-liveness.ts";
+import { LEASE_NAME, registryNamespace } from "../registry/names.ts";
+import { type ClusterClaim, clusterClaimOf } from "./cluster-claim.ts";
+import { type LeaseStep, leaseStep } from "./lease-step.ts";
 import {
   type Identity,
   type IdentityFlags,
   type OwnIdentity,
   ownIdentity,
 } from "./own-identity.ts";
+import { peerVerdict } from "./peer-verdict.ts";
 
 const ID = "cluster.clusterset.k8s.io";
 const SET = "clusterset.k8s.io";
@@ -100,3 +106,143 @@ test("for any property value, the detail is one printable line", () =>
     if ("detail" in own) assert.match(own.detail, /^[\x20-\x7e]+$/);
     else assert.equal(own.identity.id, id);
   }));
+
+/** A Lease, and clusters with the same ID that take the decided step. */
+class Namesakes {
+  readonly clock = new FakeClock();
+  readonly #watches = new Map<string, ClusterLiveness>();
+  #lease: { readonly uid: string; readonly contestedBy?: string } | undefined;
+  #renewals = 0;
+
+  /** One cluster decides, and takes the step. */
+  look(uid: string): LeaseStep {
+    const ignore = () => undefined;
+    const events = { turned: ignore, silent: ignore, replaced: ignore };
+    const watch = this.#watches.get(uid) ?? new ClusterLiveness(this.clock, events);
+    this.#watches.set(uid, watch);
+    if (this.#lease !== undefined) {
+      watch.seen({
+        id: "c1",
+        uid: this.#lease.uid,
+        properties: {},
+        leaseSeconds: 30,
+        renewal: String(this.#renewals),
+        complete: true,
+      });
+    }
+    const step = leaseStep(uid, this.#lease, watch.status("c1"));
+    if (step.does === "write") {
+      this.#lease = { uid };
+      this.#renewals++;
+    }
+    if (step.does === "contest" && this.#lease) this.#lease = { ...this.#lease, contestedBy: uid };
+    return step;
+  }
+
+  /** The clusters act one after the other, every ten seconds. */
+  turns(count: number, ...uids: readonly string[]): LeaseStep[] {
+    let steps: LeaseStep[] = [];
+    for (let i = 0; i < count; i++) {
+      steps = uids.map((uid) => this.look(uid));
+      this.clock.advance(10_000);
+    }
+    return steps;
+  }
+}
+
+test("a missing Lease is created and renewed", () => {
+  const world = new Namesakes();
+  assert.deepEqual(world.look("a"), { reason: "lease-absent", does: "write" });
+  assert.deepEqual(world.turns(10, "a"), [{ reason: "lease-ours", does: "write" }]);
+});
+
+test("of two live clusters with one ID the second writes nothing, and both report it", () => {
+  const world = new Namesakes();
+  world.turns(3, "a");
+  assert.deepEqual(world.look("b"), { reason: "lease-observed", does: "wait", other: "a" });
+  assert.deepEqual(world.turns(20, "a", "b"), [
+    { reason: "duplicate-cluster-id", does: "write", other: "b" },
+    { reason: "duplicate-cluster-id", does: "contest", other: "a" },
+  ]);
+  // The second cluster gets another ID: the conflict ends.
+  world.turns(2, "a");
+  assert.deepEqual(world.look("a"), { reason: "lease-ours", does: "write" });
+});
+
+test("a rebuilt cluster takes over its Lease after the Lease has expired", () => {
+  const world = new Namesakes();
+  world.turns(3, "a");
+  const waited = world.turns(3, "rebuilt");
+  assert.deepEqual(waited, [{ reason: "lease-observed", does: "wait", other: "a" }]);
+  world.clock.advance(1000);
+  assert.deepEqual(world.look("rebuilt"), {
+    reason: "lease-taken-over",
+    does: "write",
+    other: "a",
+  });
+  assert.deepEqual(world.look("rebuilt"), { reason: "lease-ours", does: "write" });
+});
+
+test("a replaced cluster that comes back waits", () => {
+  const world = new Namesakes();
+  world.turns(3, "a");
+  world.turns(6, "rebuilt");
+  const [step] = world.turns(6, "a", "rebuilt");
+  assert.deepEqual(step, { reason: "duplicate-cluster-id", does: "contest", other: "rebuilt" });
+});
+
+const OWN = { id: "c1", clusterSet: "prod" };
+
+function verdict(cluster: string, lease: ClusterClaim | undefined, own = OWN): string {
+  const { reason, records } = peerVerdict(cluster, lease, own, "uid-1");
+  return `${reason}: ${records}`;
+}
+
+test("the records of a cluster are used once its Lease exists", () => {
+  assert.equal(verdict("c2", undefined), "not-introduced: keep");
+  assert.equal(verdict("c2", { id: "c2", uid: "uid-2", clusterSet: "prod" }), "member: use");
+  assert.equal(verdict("c2", { uid: "uid-2" }), "member: use");
+  assert.equal(verdict("c1", { id: "c1", uid: "uid-1" }), "member: use", "our own registry");
+});
+
+test("a cluster whose Lease names another ID is not trusted, and its imports stay", () => {
+  assert.equal(verdict("c2", { id: "c3", uid: "uid-3" }), "id-mismatch: keep");
+  assert.equal(verdict("c2", { id: "c2", uid: "uid-1" }), "id-mismatch: keep", "it is ourselves");
+});
+
+test("records of another cluster with our ID are never used", () => {
+  assert.equal(verdict("c1", { id: "c1", uid: "uid-2" }), "duplicate-cluster-id: keep");
+});
+
+test("of two clusters with one ID the first continues, and the conflict is reported", () => {
+  const contested = { id: "c2", uid: "uid-2", contestedBy: "uid-3" };
+  assert.equal(verdict("c2", contested), "duplicate-cluster-id: use");
+  assert.match(peerVerdict("c2", contested, OWN, "uid-1").detail ?? "", /uid-3/);
+  assert.equal(verdict("c2", { ...contested, contestedBy: "uid-2" }), "member: use");
+});
+
+test("a member of another clusterset exports nothing to us, contested or not", () => {
+  const other = { id: "c2", uid: "uid-2", clusterSet: "test", contestedBy: "uid-3" };
+  assert.equal(verdict("c2", other), "other-clusterset: drop");
+  const { reason } = peerVerdict("c2", { ...other, contestedBy: "uid-2" }, { id: "c1" }, "uid-1");
+  assert.equal(reason, "member", "we are of none");
+});
+
+test("invalid fields of a Lease count as absent", () => {
+  const lease = {
+    metadata: {
+      name: LEASE_NAME,
+      namespace: registryNamespace("c2"),
+      labels: {
+        "multicluster.kubernetes.io/source-cluster": "C2!",
+        "clusterset-proxy.io/clusterset": "prod",
+      },
+      annotations: { "clusterset-proxy.io/contested-by": "uid 3" },
+    },
+    spec: { holderIdentity: "uid-2" },
+  };
+  assert.deepEqual(clusterClaimOf(lease), { uid: "uid-2", clusterSet: "prod" });
+  for (const wrong of [{}, null, "Lease", { spec: { holderIdentity: "" } }]) {
+    assert.equal(clusterClaimOf(wrong), undefined);
+  }
+});

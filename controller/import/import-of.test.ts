@@ -216,15 +216,6 @@ describe("a user-managed import", () => {
     assert.ok(authored !== undefined);
   });
 
-  test("has its explicit VIP again after a headless export", () => {
-    const headless = exportRecord({ headless: true, exported: 1 });
-    const turned = seenAfter(wanted({ seen: byHand({ ips: ["1.2.3.4"] }), records: [headless] }));
-    assert.deepEqual([turned.headless, turned.ips], [true, []]);
-    const back = seenAfter(wanted({ seen: turned, records: [exportRecord()] }));
-    assert.deepEqual([back.headless, back.ips], [false, ["1.2.3.4"]]);
-    assert.deepEqual(seenAfter(wanted({ seen: turned })).ips, ["1.2.3.4"]);
-  });
-
   test("keeps its explicit VIPs with an export of another family, and gets a new one within the limit", () => {
     const six = exportRecord({ families: ["IPv6"] });
     const ipsOf = (ips: string[], record: ExportRecord) => {

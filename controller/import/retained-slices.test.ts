@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { exportRecord, KEY, servicePort } from "../../test/generators/export-records.ts";
 import { parseImportedSlice } from "../model/parse-imported-slice.ts";
 import { type Retention, retainedSlice, retentionOf } from "./retained-slices.ts";
+import { changedSlice, restoredContent, staleContent } from "./slice-manifest.ts";
 
 const READY = { ready: true, serving: true, terminating: false };
 const LAST = { ready: false, serving: true, terminating: false };
@@ -101,4 +102,75 @@ test("a slice of a family that the import has no longer goes; headless slices wi
 
 test("an object that is no imported slice gives none", () => {
   assert.equal(retainedSlice({}, retention()), undefined);
+});
+
+const LABELS = {
+  "endpointslice.kubernetes.io/managed-by": "clusterset-controller",
+  "multicluster.kubernetes.io/service-name": "web",
+  "multicluster.kubernetes.io/source-cluster": "c2",
+  "service.kubernetes.io/service-proxy-name": "clusterset-proxy",
+  "topology.kubernetes.io/region": "eu-west",
+};
+const ANNOTATIONS = { "clusterset-proxy.io/cluster-properties": '{"a":"b"}' };
+
+function importedSlice(endpoints: unknown, addressType = "IPv4") {
+  return {
+    metadata: {
+      namespace: "shop",
+      name: "web.c2.0",
+      uid: "u",
+      resourceVersion: "7",
+      labels: { ...LABELS, "example.com/other": "writer" },
+      annotations: { ...ANNOTATIONS, "example.com/other": "writer" },
+    },
+    addressType,
+    ports: [{ name: "http", port: 80, protocol: "TCP" }],
+    endpoints,
+  };
+}
+
+function endpoint(address: string, [ready, serving, terminating]: readonly boolean[]) {
+  return { addresses: [address], conditions: { ready, serving, terminating }, zone: "z" };
+}
+
+const ENDPOINTS = [
+  endpoint("10.2.0.1", [true, true, false]),
+  endpoint("10.2.0.2", [false, false, false]),
+  endpoint("10.2.0.3", [false, true, true]),
+];
+
+test("ready endpoints become serving, everything else stays", () => {
+  const stale = changedSlice(importedSlice(ENDPOINTS), staleContent);
+  assert.deepEqual(stale, {
+    apiVersion: "discovery.k8s.io/v1",
+    kind: "EndpointSlice",
+    metadata: { namespace: "shop", name: "web.c2.0", labels: LABELS, annotations: ANNOTATIONS },
+    addressType: "IPv4",
+    ports: [{ name: "http", port: 80, protocol: "TCP" }],
+    endpoints: [
+      endpoint("10.2.0.1", [false, true, false]),
+      endpoint("10.2.0.2", [false, false, false]),
+      endpoint("10.2.0.3", [false, true, true]),
+    ],
+  });
+});
+
+test("a stale slice does not change, and invalid input gives undefined", () => {
+  const endpoints = [endpoint("10.2.0.1", [false, true, false])];
+  assert.deepEqual(changedSlice(importedSlice(endpoints), staleContent)?.endpoints, endpoints);
+  for (const wrong of [
+    null,
+    {},
+    { metadata: importedSlice([]).metadata },
+    importedSlice([], "FQDN"),
+  ]) {
+    assert.equal(changedSlice(wrong, staleContent), undefined);
+  }
+});
+
+test("a stale slice is restored to what it was, with any number of changes", () => {
+  const stale = changedSlice(importedSlice(ENDPOINTS), staleContent);
+  const restored = changedSlice(stale, restoredContent);
+  assert.deepEqual(restored?.endpoints, ENDPOINTS);
+  assert.deepEqual(changedSlice(restored, restoredContent), restored);
 });

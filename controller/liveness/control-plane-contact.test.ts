@@ -78,6 +78,14 @@ test("a Lease that is never renewed or is empty is no loss of contact", () => {
   assert.deepEqual(told, []);
 });
 
+test("a pause of this process is no loss of contact", () => {
+  const { clock, told, renew } = reach();
+  renew(10);
+  clock.standStill(60_000);
+  renew(2);
+  assert.deepEqual(told, []);
+});
+
 test("after stop nothing is reported", () => {
   const { clock, contact, told } = reach();
   contact.stop();

@@ -1,192 +1,123 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { HoldStage } from "../../test/stages/hold-stage.ts";
+import fc from "fast-check";
+import type { ObjectKey } from "../../api/names.ts";
+import { forAll } from "../../test/generators/for-all.ts";
+import { type Fate, HoldStage } from "../../test/stages/hold-stage.ts";
 import { publishedAsReady } from "./mass-unreadiness.ts";
 import { PATIENCE_MS, WINDOW_MS } from "./readiness-hold.ts";
 
-/** Five endpoints of two Services, all ready. */
+/** Five endpoints of two Services, 1 to 3 and 4 to 5, all ready. */
 function cluster(): HoldStage {
   const stage = new HoldStage();
-  for (const n of [1, 2, 3]) stage.set("demo/a", `10.0.0.${n}`, "ready");
-  for (const n of [4, 5]) stage.set("demo/b", `10.0.0.${n}`, "ready");
+  for (const n of [1, 2, 3, 4, 5]) stage.set(serviceOf(n), `10.0.0.${n}`, "ready");
   return stage;
 }
 
-/** The same cluster, of which contact was lost and is regained. */
-function afterOutage(): HoldStage {
-  const stage = cluster();
-  stage.hold.lost();
-  stage.hold.regained();
-  return stage;
+function serviceOf(n: number) {
+  return n === 4 || n === 5 ? "demo/b" : "demo/a";
 }
 
-test("without an outage nothing is held back, even if all endpoints become unready at once", () => {
-  const stage = cluster();
-  stage.hold.regained();
-  stage.setAll("unready");
-  assert.deepEqual(stage.published(), stage.truth());
-  stage.clock.advance(60_000);
-  assert.deepEqual(
-    [stage.published(), stage.reported, stage.clock.pending],
-    [stage.truth(), [], 0],
-  );
-});
+/**
+ * What happens to these five, step by step: contact is lost or regained, time passes, endpoints have another state. After
+ * `=`, what is published of each: **r**eady, **u**nready or **h**eld back. Then what is reported in the end.
+ */
+const HISTORIES: Readonly<Record<string, readonly [steps: string, ...reported: string[]]>> = {
+  "after an outage, endpoints that are all unready are published as serving for 30 s": [
+    "lost, 60000 ms, regained, 12345 unready, =hhhhh, 2001 ms, =hhhhh, 27998 ms, =hhhhh, 1 ms, =uuuuu",
+    "held 4 of 5 in 2",
+    "released 5 of 5 in 2",
+  ],
+  "an endpoint that is ready again is published at once": [
+    "lost, regained, 12345 unready, 10000 ms, 12345 ready, =rrrrr, 30000 ms, =rrrrr",
+    "held 4 of 5 in 2",
+    "released 0 of 5 in 0",
+  ],
+  "an endpoint that becomes unready alone is unready at once, and serving for two seconds": [
+    "lost, regained, 1 unready, =hrrrr, 1999 ms, =hrrrr, 1 ms, =urrrr",
+  ],
+  "endpoints are held back with the others, even after their own two seconds": [
+    "lost, regained, 123 unready, 5000 ms, =uuurr, 4 unready, =hhhhr",
+    "held 4 of 5 in 2",
+  ],
+  "the failure of one Service is published": [
+    "45 gone, lost, regained, 123 unready, 2000 ms, =uuu",
+  ],
+  "the failure of half of the cluster is published": [
+    "lost, regained, 124 unready, 2000 ms, =uurur",
+  ],
+  "endpoints that were unready before the outage, or are new, are not held back": [
+    "1 unready, lost, 9 ready, regained, 123945 unready, =uhhuhh",
+    "held 4 of 4 in 2",
+  ],
+  "an update before contact is regained opens a window that ends": [
+    "lost, 3600000 ms, 12345 unready, =hhhhh, 30000 ms, =uuuuu",
+    "held 4 of 5 in 2",
+    "released 5 of 5 in 2",
+  ],
+  "if contact is still lost after a window, the endpoints that are ready at its end count": [
+    "lost, 1 unready, 30000 ms, regained, 12345 unready, =uhhhh",
+    "held 4 of 4 in 2",
+  ],
+  "a second outage within the window does not make unready endpoints count as normal": [
+    "lost, regained, 12345 unready, 5000 ms, 1 ready, lost, 20000 ms, regained, 12345 unready, 20000 ms, =hhhhh, 10000 ms, =uuuuu",
+    "held 4 of 5 in 2",
+    "released 5 of 5 in 2",
+  ],
+  "a new leader has a window, and another one when contact is regained": [
+    "lost, leader, 30000 ms, regained, 12345 unready, =hhhhh, 30000 ms, =uuuuu",
+    "held 4 of 5 in 2",
+    "released 5 of 5 in 2",
+  ],
+  "after all endpoints have recovered, a later failure is published": [
+    "lost, regained, 12345 unready, 5000 ms, 12345 ready, 1 unready, 2000 ms, =urrrr, 12345 unready, =hhhhh",
+    "held 4 of 5 in 2",
+    "released 0 of 5 in 0",
+    "held 4 of 5 in 2",
+  ],
+};
 
-test("after an outage, endpoints that are all unready are published as serving for 30 s", () => {
-  const stage = cluster();
-  stage.hold.lost();
-  stage.clock.advance(60_000);
-  stage.hold.regained();
-  stage.setAll("unready");
-  assert.deepEqual(stage.words(), ["held", "held", "held", "held", "held"]);
-  stage.clock.advance(PATIENCE_MS + 1);
-  assert.deepEqual(stage.words(), ["held", "held", "held", "held", "held"]);
-  stage.clock.advance(WINDOW_MS - PATIENCE_MS - 2);
-  assert.deepEqual(stage.words(), ["held", "held", "held", "held", "held"]);
-  stage.clock.advance(1);
-  assert.deepEqual(stage.words(), ["unready", "unready", "unready", "unready", "unready"]);
-  assert.deepEqual(stage.reported, ["held 4 of 5 in 2", "released 5 of 5 in 2"]);
-  assert.equal(stage.clock.pending, 0);
-});
+const ACTS: Readonly<Record<string, (stage: HoldStage) => void>> = {
+  lost: ({ hold }) => hold.lost(),
+  regained: ({ hold }) => hold.regained(),
+  leader: (stage) => stage.takeOver(),
+};
 
-test("an endpoint that is ready again is published at once", () => {
-  const stage = afterOutage();
-  stage.setAll("unready");
-  stage.clock.advance(10_000);
-  stage.setAll("ready");
-  assert.deepEqual(stage.published(), stage.truth());
-  stage.clock.advance(WINDOW_MS);
-  assert.deepEqual(stage.words(), ["ready", "ready", "ready", "ready", "ready"]);
-});
+function play(stage: HoldStage, step: string): void {
+  const [what = "", word = ""] = step.split(" ");
+  if (word === "ms") stage.clock.advance(Number(what));
+  else if (step.startsWith("=")) {
+    assert.equal(
+      `=${stage
+        .words()
+        .map(([letter]) => letter)
+        .join("")}`,
+      step,
+    );
+  } else if (word === "") ACTS[what]?.(stage);
+  else for (const n of what) stage.set(serviceOf(Number(n)), `10.0.0.${n}`, word as Fate);
+}
 
-test("an endpoint that becomes unready alone is unready at once, and serving for two seconds", () => {
-  const stage = afterOutage();
-  stage.set("demo/a", "10.0.0.1", "unready");
-  assert.deepEqual(stage.words(), ["held", "ready", "ready", "ready", "ready"]);
-  stage.clock.advance(PATIENCE_MS - 1);
-  assert.equal(stage.words()[0], "held");
-  stage.clock.advance(1);
-  assert.equal(stage.words()[0], "unready");
-  assert.deepEqual(stage.reported, []);
-});
-
-test("endpoints are held back with the others, even after their own two seconds", () => {
-  const stage = afterOutage();
-  for (const n of [1, 2, 3]) stage.set("demo/a", `10.0.0.${n}`, "unready");
-  stage.clock.advance(5000);
-  assert.deepEqual(stage.words(), ["unready", "unready", "unready", "ready", "ready"]);
-  stage.set("demo/b", "10.0.0.4", "unready");
-  assert.deepEqual(stage.words(), ["held", "held", "held", "held", "ready"]);
-});
-
-test("the failure of one Service, or of half of the cluster, is published", () => {
-  const stage = cluster();
-  stage.set("demo/b", "10.0.0.4", "gone");
-  stage.set("demo/b", "10.0.0.5", "gone");
-  stage.hold.lost();
-  stage.hold.regained();
-  for (const n of [1, 2, 3]) stage.set("demo/a", `10.0.0.${n}`, "unready");
-  stage.clock.advance(PATIENCE_MS);
-  assert.deepEqual(stage.words(), ["unready", "unready", "unready"]);
-
-  const half = afterOutage();
-  half.set("demo/a", "10.0.0.1", "unready");
-  half.set("demo/a", "10.0.0.2", "unready");
-  half.set("demo/b", "10.0.0.4", "unready");
-  half.clock.advance(PATIENCE_MS);
-  assert.deepEqual(half.published(), half.truth());
-});
-
-test("endpoints that are gone or terminating are never held back", () => {
-  for (const fate of ["gone", "terminating"] as const) {
-    const stage = afterOutage();
-    stage.setAll(fate);
-    assert.deepEqual([stage.published(), stage.reported], [stage.truth(), []], fate);
-  }
-});
-
-test("endpoints that were unready before the outage are not held back", () => {
-  const stage = cluster();
-  stage.set("demo/a", "10.0.0.1", "unready");
-  stage.hold.lost();
-  stage.set("demo/a", "10.0.0.9", "ready");
-  stage.hold.regained();
-  stage.setAll("unready");
-  assert.equal(stage.word("demo/a", "10.0.0.1"), "unready");
-  assert.equal(stage.word("demo/a", "10.0.0.9"), "unready");
-  assert.equal(stage.word("demo/b", "10.0.0.4"), "held");
-});
-
-test("regained contact restarts the window, unready endpoints do not", () => {
-  const stage = cluster();
-  stage.hold.lost();
-  stage.setAll("unready");
-  stage.clock.advance(20_000);
-  stage.set("demo/b", "10.0.0.4", "ready");
-  stage.set("demo/b", "10.0.0.4", "unready");
-  stage.clock.advance(10_000);
-  assert.deepEqual(stage.published(), stage.truth());
-});
-
-test("an update before contact is regained opens a window that ends", () => {
-  const stage = cluster();
-  stage.hold.lost();
-  stage.clock.advance(3_600_000);
-  stage.setAll("unready");
-  assert.equal(stage.word("demo/a", "10.0.0.1"), "held");
-  stage.clock.advance(WINDOW_MS);
-  assert.deepEqual(stage.published(), stage.truth());
-});
-
-test("if contact is still lost after a window, the endpoints that are ready at its end count", () => {
-  const stage = cluster();
-  stage.hold.lost();
-  stage.set("demo/a", "10.0.0.1", "unready");
-  stage.clock.advance(WINDOW_MS);
-  stage.hold.regained();
-  stage.setAll("unready");
-  assert.equal(stage.word("demo/a", "10.0.0.1"), "unready");
-  assert.equal(stage.word("demo/a", "10.0.0.2"), "held");
-});
-
-test("a second outage within the window does not make unready endpoints count as normal", () => {
-  const stage = afterOutage();
-  stage.setAll("unready");
-  stage.clock.advance(5000);
-  stage.set("demo/a", "10.0.0.1", "ready");
-  stage.hold.lost();
-  stage.clock.advance(20_000);
-  stage.hold.regained();
-  stage.setAll("unready");
-  stage.clock.advance(20_000);
-  assert.deepEqual(stage.words(), ["held", "held", "held", "held", "held"]);
-  stage.clock.advance(10_000);
-  assert.deepEqual(stage.published(), stage.truth());
-});
+for (const [name, [steps, ...reported]] of Object.entries(HISTORIES)) {
+  test(name, () => {
+    const stage = cluster();
+    for (const step of steps.split(", ")) play(stage, step);
+    assert.deepEqual(stage.reported, reported);
+  });
+}
 
 test("a controller that restarts within the window holds back the same endpoints", () => {
-  const stage = afterOutage();
+  const stage = cluster();
+  stage.hold.lost();
+  stage.hold.regained();
   stage.setAll("unready");
   const before = publishedAsReady(stage.published());
   const next = new HoldStage();
-  for (const n of [1, 2, 3]) next.set("demo/a", `10.0.0.${n}`, "unready");
-  for (const n of [4, 5]) next.set("demo/b", `10.0.0.${n}`, "unready");
+  for (const n of [1, 2, 3, 4, 5]) next.set(serviceOf(n), `10.0.0.${n}`, "unready");
   next.hold.begin(before);
   assert.deepEqual(next.published(), stage.published());
   next.clock.advance(WINDOW_MS);
   assert.deepEqual(next.published(), next.truth());
-});
-
-test("a new leader has a window, and another one when contact is regained", () => {
-  const stage = cluster();
-  stage.hold.lost();
-  stage.hold.begin(publishedAsReady(stage.published()));
-  stage.clock.advance(WINDOW_MS);
-  stage.hold.regained();
-  stage.setAll("unready");
-  assert.deepEqual(stage.words(), ["held", "held", "held", "held", "held"]);
-  stage.clock.advance(WINDOW_MS);
-  assert.deepEqual(stage.published(), stage.truth());
 });
 
 test("a new leader also holds back endpoints of unpublished Services", () => {
@@ -199,19 +130,6 @@ test("a new leader also holds back endpoints of unpublished Services", () => {
   assert.deepEqual(stage.words(), ["held", "held", "held", "held", "held"]);
 });
 
-test("after all endpoints have recovered, a later failure is published", () => {
-  const stage = afterOutage();
-  stage.setAll("unready");
-  stage.clock.advance(5000);
-  stage.setAll("ready");
-  assert.deepEqual(stage.reported, ["held 4 of 5 in 2", "released 0 of 5 in 0"]);
-  stage.set("demo/a", "10.0.0.1", "unready");
-  stage.clock.advance(PATIENCE_MS);
-  assert.deepEqual(stage.words(), ["unready", "ready", "ready", "ready", "ready"]);
-  stage.setAll("unready");
-  assert.deepEqual(stage.words(), ["held", "held", "held", "held", "held"]);
-});
-
 test("after stop no timer remains", () => {
   const stage = cluster();
   stage.hold.lost();
@@ -219,4 +137,145 @@ test("after stop no timer remains", () => {
   stage.hold.regained();
   stage.setAll("unready");
   assert.equal(stage.clock.pending, 0);
+});
+
+const SERVICES: readonly ObjectKey[] = ["demo/a", "demo/b", "demo/c"];
+
+const fate: fc.Arbitrary<Fate> = fc.constantFrom(
+  "ready",
+  "unready",
+  "unready",
+  "terminating",
+  "gone",
+);
+const event = fc.oneof(
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      do: fc.constant("set" as const),
+      service: fc.constantFrom(...SERVICES),
+      address: fc.integer({ min: 1, max: 3 }).map((n) => `10.0.0.${n}`),
+      fate,
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant("all" as const), fate }) },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      do: fc.constant("pass" as const),
+      ms: fc.oneof(fc.nat(100), fc.nat(PATIENCE_MS + 100), fc.nat(2 * WINDOW_MS)),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant("late" as const), ms: fc.nat(WINDOW_MS) }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({ do: fc.constantFrom("lost" as const, "regained" as const) }),
+  },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant("takeOver" as const) }) },
+);
+type Event = typeof event extends fc.Arbitrary<infer T> ? T : never;
+
+function happen(stage: HoldStage, one: Event): void {
+  if (one.do === "set") stage.set(one.service, one.address, one.fate);
+  if (one.do === "all") stage.setAll(one.fate);
+  if (one.do === "pass") stage.clock.advance(one.ms);
+  if (one.do === "late") stage.clock.standStill(one.ms);
+  if (one.do === "lost") stage.hold.lost();
+  if (one.do === "regained") stage.hold.regained();
+  if (one.do === "takeOver") stage.takeOver();
+}
+
+/** A cluster with three ready endpoints in each Service. */
+function nine(): HoldStage {
+  const stage = new HoldStage();
+  for (const service of SERVICES) {
+    for (const n of [1, 2, 3]) stage.set(service, `10.0.0.${n}`, "ready");
+  }
+  return stage;
+}
+
+const histories = fc.array(event, { maxLength: 60, size: "max" });
+
+test("in any history only `serving` of listed unready endpoints differs from the listed state", async () => {
+  let held = 0;
+  await forAll([histories], (history) => {
+    const stage = nine();
+    for (const one of history) {
+      happen(stage, one);
+      for (const [i, slice] of stage.truth().entries()) {
+        const published = stage.published()[i];
+        for (const [k, endpoint] of slice.endpoints.entries()) {
+          const shown = published?.endpoints[k];
+          if (shown?.serving === endpoint.serving) assert.deepEqual(shown, endpoint);
+          else {
+            held++;
+            assert.deepEqual(shown, { ...endpoint, serving: true });
+            assert.deepEqual([endpoint.ready, endpoint.terminating], [false, false]);
+          }
+        }
+      }
+    }
+  });
+  assert.ok(held > 1000, `only ${held} were held back`);
+});
+
+test("in any history the reported changes are complete", () =>
+  forAll([histories], (history) => {
+    const stage = nine();
+    for (const one of history) {
+      happen(stage, one);
+      assert.deepEqual(stage.seen(), stage.published());
+    }
+  }));
+
+test("in any history the listed state is published at most 30 s after the last change of contact, takeover, or unreadiness without contact", () =>
+  forAll([histories], (history) => {
+    const stage = nine();
+    for (const one of history) happen(stage, one);
+    stage.clock.advance(WINDOW_MS);
+    assert.deepEqual(stage.published(), stage.truth());
+  }));
+
+test("in any history without an outage or a takeover nothing is held back", () =>
+  forAll(
+    [
+      histories.map((history) =>
+        history.filter(({ do: did }) => did !== "lost" && did !== "takeOver"),
+      ),
+    ],
+    (history) => {
+      const stage = nine();
+      for (const one of history) {
+        happen(stage, one);
+        assert.deepEqual(stage.published(), stage.truth());
+      }
+      assert.equal(stage.clock.pending, 0);
+    },
+  ));
+
+test("four fifths of all endpoints that become unready within two seconds, in any order, are held back for the whole window", async () => {
+  const addresses = SERVICES.flatMap((service) => [1, 2, 3].map((n) => ({ service, n })));
+  await forAll(
+    [
+      fc.shuffledSubarray(addresses, { minLength: 1 }),
+      fc.array(fc.nat(Math.floor(PATIENCE_MS / 9)), { minLength: 9, maxLength: 9 }),
+    ],
+    (drops, waits) => {
+      const stage = nine();
+      stage.hold.lost();
+      stage.clock.advance(60_000);
+      stage.hold.regained();
+      for (const [i, { service, n }] of drops.entries()) {
+        stage.set(service, `10.0.0.${n}`, "unready");
+        assert.equal(stage.word(service, `10.0.0.${n}`), "held");
+        stage.clock.advance(waits[i] ?? 0);
+      }
+      stage.clock.advance(WINDOW_MS - PATIENCE_MS - 1);
+      const collective = drops.length >= 0.8 * addresses.length;
+      for (const { service, n } of drops) {
+        const word = stage.word(service, `10.0.0.${n}`);
+        assert.equal(word, collective ? "held" : "unready");
+      }
+    },
+  );
 });

@@ -1,8 +1,17 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { describe, test } from "node:test";
 import fc from "fast-check";
 import { ANNOTATION_AUTHORED, ANNOTATION_IMPORT, ANNOTATION_PREVIOUS_IPS } from "../../api/keys.ts";
+import type { Fields } from "../../api/parse/fields.ts";
+import { ANY_RECORDS, exportRecord, KEY } from "../../test/generators/export-records.ts";
 import { forAll } from "../../test/generators/for-all.ts";
+import { type ParseCases, testCases } from "../../test/stages/parse-cases.ts";
+import { merge } from "../merge/merge.ts";
+import { decodeRecord } from "../registry/decode-record.ts";
+import { encodeRecord } from "../registry/encode.ts";
+import { type Claim, type Condition, conditionsOf } from "./condition.ts";
+import type { ExportRecord } from "./facts.ts";
+import { decodeExports, encodeExports } from "./known-exports.ts";
 import { parseExport } from "./parse-export.ts";
 import { parseImport } from "./parse-import.ts";
 
@@ -131,4 +140,188 @@ test("an import of an unknown type gives no fact", () => {
     problems.map(({ reason }) => reason),
     ["invalid-object"],
   );
+});
+
+function serviceExport({ spec, ...metadata }: Fields): unknown {
+  return {
+    apiVersion: "multicluster.x-k8s.io/v1beta1",
+    kind: "ServiceExport",
+    metadata: {
+      namespace: "demo",
+      name: "serve",
+      uid: "2d8e9c9c-0d3c-4a39-9b3a-000000000000",
+      generation: 3,
+      creationTimestamp: "2026-01-01T00:00:00Z",
+      labels: { own: "label" },
+      annotations: { own: "annotation" },
+      ...metadata,
+    },
+    ...(spec !== undefined && { spec }),
+  };
+}
+
+const PLAIN_EXPORT = {
+  key: "demo/serve",
+  uid: "2d8e9c9c-0d3c-4a39-9b3a-000000000000",
+  generation: 3,
+  created: Date.UTC(2026, 0, 1),
+  metadata: { labels: {}, annotations: {} },
+  conditions: [],
+};
+
+describe("a ServiceExport", () => {
+  const cases: ParseCases<Fields> = {
+    "without a spec carries nothing, least of all its own labels": [{}, {}],
+    "carries labels and annotations that it names, in order of their keys": [
+      {
+        spec: {
+          exportedLabels: { b: "", a: "1" },
+          exportedAnnotations: { "example.com/note": "any\ntext \u{1f600}" },
+        },
+      },
+      {
+        metadata: {
+          labels: { a: "1", b: "" },
+          annotations: { "example.com/note": "any\ntext \u{1f600}" },
+        },
+      },
+    ],
+    "carries no key of Kubernetes, and none of ours": [
+      {
+        spec: {
+          exportedLabels: { "kubernetes.io/service-name": "x" },
+          exportedAnnotations: {
+            "kubectl.kubernetes.io/last-applied-configuration": "{}",
+            "clusterset-proxy.io/exported-at": "1970-01-01T00:00:00Z",
+          },
+        },
+      },
+      {},
+      "reserved-key spec.exportedLabels",
+      "reserved-key spec.exportedAnnotations",
+      "reserved-key spec.exportedAnnotations",
+    ],
+    "carries no half of a character": [
+      { spec: { exportedAnnotations: { a: "\ud800" } } },
+      {},
+      "invalid-label spec.exportedAnnotations[a]",
+    ],
+    "carries none of a list": [
+      { spec: { exportedLabels: ["a"] } },
+      {},
+      "invalid-object spec.exportedLabels",
+    ],
+    "of no generation is of the first": [{ generation: undefined }, { generation: 0 }],
+    "that is being deleted is withdrawn, whoever else is waited for": [
+      { deletionTimestamp: "2026-01-02T00:00:00Z", finalizers: ["a/b"] },
+      undefined,
+    ],
+    "of no uid is none": [{ uid: "" }, undefined, "invalid-object metadata"],
+    "of no age is none": [{ creationTimestamp: undefined }, undefined, "invalid-object metadata"],
+    "of an age that is none is none": [
+      { creationTimestamp: "yesterday" },
+      undefined,
+      "invalid-object metadata.creationTimestamp",
+    ],
+  };
+  testCases(
+    cases,
+    (change) => {
+      const parsed = parseExport(serviceExport(change));
+      assert.equal(parsed.key, "demo/serve");
+      return parsed;
+    },
+    PLAIN_EXPORT,
+  );
+
+  test("with an invalid name has no key", () => {
+    assert.equal(parseExport(serviceExport({ name: "a.b" })).key, undefined);
+  });
+
+  test("has its labels in the order of their keys", () => {
+    const [one, other] = [
+      { b: "1", a: "2" },
+      { a: "2", b: "1" },
+    ].map((exportedLabels) =>
+      JSON.stringify(parseExport(serviceExport({ spec: { exportedLabels } })).fact),
+    );
+    assert.equal(one, other);
+  });
+});
+
+const CLAIM: Claim = { type: "Ready", status: "True", reason: "Ready", message: "so" };
+const SEEN: Condition = {
+  ...CLAIM,
+  lastTransitionTime: "2020-01-01T00:00:00Z",
+  observedGeneration: 1,
+};
+const NOW = Date.UTC(2026, 10, 21, 10, 0, 0, 999);
+
+test("the transition time changes only with the status", () => {
+  const claim: Claim = { ...CLAIM, reason: "Exported", message: "other" };
+  assert.deepEqual(conditionsOf([claim], [SEEN], 2, NOW), [
+    { ...claim, lastTransitionTime: SEEN.lastTransitionTime, observedGeneration: 2 },
+  ]);
+});
+
+test("a new or changed status has the present time", () => {
+  for (const seen of [[], [{ ...SEEN, status: "False" }], [{ ...SEEN, type: "Valid" }]] as const) {
+    const [condition] = conditionsOf([CLAIM], seen, 1, NOW);
+    assert.equal(condition?.lastTransitionTime, "2026-11-21T10:00:00Z");
+  }
+});
+
+test("equal claims give byte-equal conditions", () => {
+  assert.equal(JSON.stringify(conditionsOf([CLAIM], [SEEN], 1, NOW)), JSON.stringify([SEEN]));
+});
+
+/** Records as they are read from registries. */
+function read(records: readonly ExportRecord[]): ExportRecord[] {
+  return records.flatMap((record) => {
+    const registry = { cluster: record.cluster, namespace: `registry-${record.cluster}` };
+    return decodeRecord(encodeRecord(record, registry.namespace), registry).fact ?? [];
+  });
+}
+
+test("all that exports decide is the same after it was written on an import", () =>
+  forAll([ANY_RECORDS, fc.constantFrom("cluster-p", undefined)], (any, decider) => {
+    const records = read(any);
+    const known = decodeExports(encodeExports(records), KEY);
+    assert.deepEqual(known, records);
+    assert.deepEqual(merge(known, decider), merge(records, decider));
+  }));
+
+test("no exports are not written, and exports beyond 32,768 characters are left out", () => {
+  assert.equal(encodeExports([]), undefined);
+  const note = "x".repeat(20_000);
+  const large = ["c1", "c2", "c3"].map((cluster, i) =>
+    exportRecord({
+      cluster,
+      metadata: { labels: {}, annotations: i === 2 ? {} : { "example.com/note": note } },
+    }),
+  );
+  const text = encodeExports(large);
+  assert.ok(text !== undefined && text.length <= 32_768);
+  const known = decodeExports(text, KEY).map(({ cluster }) => cluster);
+  assert.deepEqual(known, ["c1", "c3"]);
+});
+
+test("what a user writes there gives valid exports or none, of one per cluster", async () => {
+  const valid = { cluster: "c2", exported: 1, spec: { type: "Headless", ipFamilies: ["IPv4"] } };
+  const count = (...list: unknown[]) => decodeExports(JSON.stringify(list), KEY).length;
+  assert.equal(count(valid, valid), 1);
+  for (const wrong of [
+    { cluster: "-" },
+    { exported: "1" },
+    { exported: 1.5 },
+    { spec: { type: "ExternalName", ipFamilies: ["IPv4"] } },
+    { spec: { type: "Headless", ipFamilies: [] } },
+    { spec: [] },
+  ]) {
+    assert.equal(count({ ...valid, ...wrong }), 0, JSON.stringify(wrong));
+  }
+  for (const text of ["", "{}", "null", "[[[[[[[]]]]]]]", '[{"a":1,"a":1}]']) {
+    assert.deepEqual(decodeExports(text, KEY), []);
+  }
+  await forAll([fc.jsonValue()], (value) => void decodeExports(JSON.stringify([value]), KEY));
 });

@@ -1,8 +1,18 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import {
+  LABEL_MANAGED_BY,
+  LABEL_RECORD,
+  LABEL_SERVICE_NAME,
+  LABEL_SOURCE_CLUSTER,
+} from "../../api/keys.ts";
 import type { Fields } from "../../api/parse/fields.ts";
+import { cidr } from "../../test/generators/facts.ts";
 import { type ParseCases, testCases } from "../../test/stages/parse-cases.ts";
+import { parseNamespace } from "./parse-namespace.ts";
+import { parseNodeRanges, parseServiceRanges } from "./parse-ranges.ts";
 import { parseService } from "./parse-service.ts";
+import { parseServiceSlice } from "./parse-service-slice.ts";
 
 function service(spec: Fields, metadata: Fields = {}): unknown {
   return {
@@ -105,4 +115,201 @@ describe("a Service", () => {
   test("with an invalid name gives no fact", () => {
     assert.equal(parseService(service({}, { name: "a.b" })).key, undefined);
   });
+});
+
+const SERVICE = "kubernetes.io/service-name";
+
+/** A slice with these labels, annotations and fields. */
+function slice({ fields, annotations, ...labels }: Fields): unknown {
+  return {
+    metadata: {
+      namespace: "demo",
+      name: "serve-x7",
+      labels: { [SERVICE]: "serve", ...labels },
+      annotations,
+    },
+    addressType: "IPv4",
+    ports: [{ name: "http", port: 8080, protocol: "TCP", appProtocol: "http" }],
+    endpoints: [{ addresses: ["10.1.0.1"] }],
+    ...(fields as Fields),
+  };
+}
+
+const READY = { address: "10.1.0.1", ready: true, serving: true, terminating: false };
+const PLAIN_SLICE = {
+  key: "demo/serve-x7",
+  service: "demo/serve",
+  family: "IPv4",
+  ports: [{ name: "http", protocol: "TCP", port: 8080, appProtocol: "http" }],
+  endpoints: [READY],
+};
+
+describe("a slice of a Service", () => {
+  const endpoints = [
+    {
+      addresses: ["10.1.0.1", "10.1.0.2"],
+      conditions: {},
+      hostname: "a",
+      nodeName: "n1",
+      zone: "z",
+    },
+    { addresses: ["10.1.0.3"], conditions: { ready: false } },
+    { addresses: ["10.1.0.4"], conditions: { ready: false, serving: true, terminating: true } },
+    { addresses: ["10.1.0.5"], conditions: { ready: true, serving: true, terminating: true } },
+  ];
+  const cases: ParseCases<Fields> = {
+    "is read": [{}, {}],
+    "is read, whoever manages it": [{ [LABEL_MANAGED_BY]: "somebody" }, {}],
+    "keeps all endpoints, ready or not, and what is said of them": [
+      { fields: { endpoints } },
+      {
+        endpoints: [
+          { ...READY, hostname: "a", nodeName: "n1", zone: "z" },
+          { address: "10.1.0.3", ready: false, serving: false, terminating: false },
+          { address: "10.1.0.4", ready: false, serving: true, terminating: true },
+          { address: "10.1.0.5", ready: true, serving: true, terminating: true },
+        ],
+      },
+    ],
+    "names its source cluster": [{ [LABEL_SOURCE_CLUSTER]: "c2" }, { source: "c2" }],
+    "that Karmada's MultiClusterService copied names its source cluster by an annotation": [
+      {
+        [LABEL_MANAGED_BY]: "endpointslice-dispatch-controller.karmada.io",
+        "karmada.io/managed": "true",
+        annotations: { "endpointslice.karmada.io/provision-cluster": "member2" },
+      },
+      { source: "member2" },
+    ],
+    "without a Service is nobody's": [{ [SERVICE]: undefined }, undefined],
+    "that was imported is not the Service's": [{ [LABEL_SERVICE_NAME]: "serve" }, undefined],
+    "that is published is not the Service's": [{ [LABEL_RECORD]: "serve.demo" }, undefined],
+    "that we manage is not the Service's": [
+      { [LABEL_MANAGED_BY]: "clusterset-controller" },
+      undefined,
+    ],
+    "of a name that is none": [
+      { [SERVICE]: "a.b" },
+      undefined,
+      `invalid-label metadata.labels[${SERVICE}]`,
+    ],
+    "of names": [{ fields: { addressType: "FQDN" } }, undefined, "fqdn-slice addressType"],
+    "with an endpoint in the ClusterSet CIDR has the others": [
+      { fields: { endpoints: [{ addresses: ["241.0.0.1"] }, { addresses: ["10.1.0.1"] }] } },
+      {},
+      "in-clusterset-cidr endpoints[0].addresses[0]",
+    ],
+    "lists a thousand endpoints at most": [
+      { fields: { endpoints: Array.from({ length: 1001 }, () => ({ addresses: ["10.1.0.1"] })) } },
+      { endpoints: Array.from({ length: 1000 }, () => READY) },
+      "too-many-endpoints endpoints",
+    ],
+  };
+  testCases(
+    cases,
+    (change) => {
+      const parsed = parseServiceSlice(slice(change), [cidr("241.0.0.0/8")]);
+      assert.equal(parsed.key, "demo/serve-x7");
+      return parsed;
+    },
+    PLAIN_SLICE,
+  );
+});
+
+const metadata = { name: "demo", uid: "u1" };
+
+test("a Namespace has a name and a uid", () => {
+  const { fact, problems } = parseNamespace({ metadata, status: { phase: "Active" } });
+  assert.deepEqual(fact, { name: "demo", uid: "u1", terminating: false });
+  assert.deepEqual(problems, []);
+});
+
+test("a terminating Namespace has a timestamp or a phase", () => {
+  const going = { ...metadata, deletionTimestamp: "2026-01-01T00:00:00Z" };
+  for (const object of [{ metadata: going }, { metadata, status: { phase: "Terminating" } }]) {
+    assert.equal(parseNamespace(object).fact?.terminating, true);
+  }
+});
+
+test("a Namespace with an invalid name or without uid gives no fact", () => {
+  for (const [object, problem] of [
+    [{ metadata: { ...metadata, name: "a.b" } }, "invalid-name metadata.name"],
+    [{ metadata: { name: "demo" } }, "invalid-object metadata.uid"],
+    [null, "invalid-name metadata.name"],
+  ] as const) {
+    const { fact, problems } = parseNamespace(object);
+    assert.equal(fact, undefined);
+    assert.deepEqual(
+      problems.map(({ reason, field }) => `${reason} ${field}`),
+      [problem],
+    );
+  }
+});
+
+function asking(value: unknown): { readonly [field: string]: unknown } {
+  const annotations = { "clusterset-proxy.io/cluster-ip-failover": value };
+  return { metadata: { namespace: "demo", name: "serve", uid: "u1", annotations } };
+}
+
+test("only true and false say whether a Service or a Namespace asks for failover; all else is a problem", () => {
+  for (const [value, answer] of [
+    ["true", true],
+    ["false", false],
+    [undefined, undefined],
+    [null, undefined],
+  ] as const) {
+    const service = parseService({ ...asking(value), spec: { type: "ExternalName" } });
+    assert.deepEqual([service.fact?.failover, service.problems], [answer, []]);
+    const namespace = parseNamespace({
+      metadata: { name: "demo", ...(asking(value).metadata as object), namespace: undefined },
+    });
+    assert.deepEqual([namespace.fact?.failover, namespace.problems], [answer, []]);
+  }
+  for (const value of ["True", "yes", "", "toString", true, 1, {}]) {
+    const { fact, problems } = parseService({
+      ...asking(value),
+      spec: { type: "ExternalName" },
+    });
+    assert.equal(fact?.failover, undefined);
+    assert.deepEqual(
+      problems.map(({ reason, object, field }) => `${object} ${reason} ${field}`),
+      [
+        "Service demo/serve invalid-policy metadata.annotations[clusterset-proxy.io/cluster-ip-failover]",
+      ],
+    );
+  }
+});
+
+const named = { name: "n1" };
+
+test("parses pod ranges of a Node and ranges of a ServiceCIDR", () => {
+  const node = { metadata: named, spec: { podCIDRs: ["10.1.0.0/24", "fd00:1::/64"] } };
+  assert.deepEqual(
+    parseNodeRanges(node).fact?.map(({ text }) => text),
+    ["10.1.0.0/24", "fd00:1::/64"],
+  );
+  const service = { metadata: named, spec: { cidrs: ["10.96.0.0/12"] } };
+  assert.deepEqual(
+    parseServiceRanges(service).fact?.map(({ text }) => text),
+    ["10.96.0.0/12"],
+  );
+});
+
+test("without ranges there is no fact; invalid ranges are left out and reported", () => {
+  assert.deepEqual(parseNodeRanges({ metadata: named, spec: {} }), {
+    object: "Node n1",
+    problems: [],
+  });
+  const { fact, problems } = parseNodeRanges({
+    metadata: named,
+    spec: { podCIDRs: ["x", 7, "10.0.0.0/8"] },
+  });
+  assert.deepEqual(
+    fact?.map(({ text }) => text),
+    ["10.0.0.0/8"],
+  );
+  assert.deepEqual(
+    problems.map(({ reason, field }) => `${reason} ${field}`),
+    ["invalid-cidr spec.podCIDRs[0]", "invalid-cidr spec.podCIDRs[1]"],
+  );
+  assert.equal(parseServiceRanges({ metadata: named, spec: { cidrs: "x" } }).problems.length, 1);
 });

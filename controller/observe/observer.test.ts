@@ -1,12 +1,26 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Problem } from "../../api/problem.ts";
+import { systemClock } from "../../common/clock.ts";
 import { ApiFault } from "../../common/kubernetes/api-fault.ts";
+import { LimitedLog } from "../../common/limited-log.ts";
 import { createLogger } from "../../common/log.ts";
 import { FakeClock } from "../../test/doubles/fake-clock.ts";
 import { logLines } from "../../test/doubles/log-lines.ts";
+import { AnswerTimes } from "./answer-times.ts";
+import { Connections } from "./connections.ts";
 import { ControllerMetrics } from "./metrics.ts";
 import { Observer } from "./observer.ts";
+
+/** A log, and the fields of its lines. */
+function jsonLog() {
+  const lines: Record<string, unknown>[] = [];
+  const write = (line: string): void => {
+    const { time: _, ...fields } = JSON.parse(line);
+    lines.push(fields);
+  };
+  return { lines, log: createLogger({ level: "info", format: "json" }, { write }) };
+}
 
 const MESSAGE = "Cannot reach the election Lease; without it, no replica writes";
 
@@ -102,12 +116,7 @@ test("a cluster that changes its identity, or a task that is rejected for every 
 });
 
 test("a drain is logged when it begins and ends, with who, why, until when and where", () => {
-  const lines: Record<string, unknown>[] = [];
-  const write = (line: string): void => {
-    const { time: _, ...fields } = JSON.parse(line);
-    lines.push(fields);
-  };
-  const log = createLogger({ level: "info", format: "json" }, { write });
+  const { lines, log } = jsonLog();
   const observer = new Observer(log, new ControllerMetrics(), new FakeClock());
   const until = Date.UTC(2026, 10, 24, 6);
   const where = "Lease of c1";
@@ -124,11 +133,7 @@ test("a drain is logged when it begins and ends, with who, why, until when and w
 });
 
 test("each change of a Service's failover is logged, also those without an Event", () => {
-  const lines: { reason?: string; from?: string }[] = [];
-  const write = (line: string): void => {
-    lines.push(JSON.parse(line));
-  };
-  const log = createLogger({ level: "info", format: "json" }, { write });
+  const { lines, log } = jsonLog();
   const observer = new Observer(log, new ControllerMetrics());
   for (const reason of ["failover-prepared", "local-terminating", "failover-prepared"] as const) {
     for (let times = 0; times < 2; times++) {
@@ -143,4 +148,66 @@ test("each change of a Service's failover is logged, also those without an Event
       ["local-terminating", "failover-prepared"],
     ],
   );
+});
+
+function observed() {
+  const { lines, log } = jsonLog();
+  const limited = new LimitedLog(log, systemClock);
+  return { lines, connections: new Connections(limited, new ControllerMetrics()) };
+}
+
+test("a forbidden registry is logged with namespace, server message and hint", () => {
+  const { lines, connections } = observed();
+  const detail = 'HTTP 403: leases is forbidden: User "c1" cannot list resource "leases"';
+  connections.observe("c1", "leases", { reason: "forbidden", detail });
+  assert.deepEqual(lines, [
+    {
+      level: "warn",
+      msg: "Watch failed; using last known state",
+      cluster: "c1",
+      namespace: "clusterset-registry-c1",
+      resource: "leases",
+      reason: "forbidden",
+      detail,
+      hint: "check the namespace and its rights, see docs/guides/mesh-or-hub.md",
+    },
+  ]);
+});
+
+test("an outage and its end are logged once; a missing optional CRD is no outage", () => {
+  const { lines, connections } = observed();
+  for (const reason of ["watching", "unreachable", "listing", "unreachable", "watching"] as const) {
+    connections.observe(undefined, "services", { reason });
+  }
+  connections.observe(undefined, "clusterproperties", { reason: "not-served" });
+  assert.deepEqual(
+    lines.map(({ level, reason, was, hint }) => [level, reason, was, hint]),
+    [
+      ["warn", "unreachable", undefined, undefined],
+      ["info", "watching", "unreachable", undefined],
+    ],
+  );
+});
+
+test("the median is that of the last nine answers of one API server; failed requests do not count", () => {
+  const times = new AnswerTimes();
+  const asked = (member: string, seconds: number, result = "200") =>
+    times.asked("peer", member, { verb: "watch", result, seconds });
+  assert.equal(times.median("c2", false), undefined);
+  for (const seconds of [9, 9, 9, 9, 9]) asked("c2", seconds);
+  for (const seconds of [0.001, 0.002, 0.003, 0.004, 0.005, 0.006]) asked("c2", seconds);
+  asked("c2", 30, "stalled");
+  asked("c3", 0.2);
+  assert.equal(times.median("c2", false), 5);
+  assert.equal(times.median("c3", false), 200);
+  assert.equal(times.median("c1", true), undefined);
+  times.asked("own", "", { verb: "apply", result: "200", seconds: 0.004 });
+  assert.equal(times.median("c1", true), 4);
+});
+
+test("with a hub, all registries are on its API server", () => {
+  const times = new AnswerTimes();
+  times.asked("own", "", { verb: "list", result: "200", seconds: 0.001 });
+  times.asked("registry", "", { verb: "list", result: "200", seconds: 0.05 });
+  for (const isOwn of [true, false]) assert.equal(times.median("c1", isOwn), 50);
 });

@@ -8,23 +8,30 @@ import { parsePeer } from "./parse-peer.ts";
 const KUBECONFIG = "apiVersion: v1\nusers: [{ user: { token: t0ps3cret } }]\n";
 const base64 = (text: string): string => Buffer.from(text).toString("base64");
 
-function secret(
-  labels: unknown = { "clusterset-proxy.io/peer": "c2" },
-  data: unknown = { kubeconfig: base64(KUBECONFIG) },
-  annotations: unknown = { "clusterset-proxy.io/endpoint-cidrs": "10.2.0.0/16" },
-): unknown {
+const RANGES = "clusterset-proxy.io/endpoint-cidrs";
+const ALLOWED = "clusterset-proxy.io/allowed-namespaces";
+const DENIED = "clusterset-proxy.io/denied-namespaces";
+
+/** The Secret of c2 with its ranges; `over`: other labels, data or annotations. */
+function secret(over: { labels?: unknown; data?: unknown; annotations?: unknown } = {}): unknown {
+  const {
+    labels = { "clusterset-proxy.io/peer": "c2" },
+    data = { kubeconfig: base64(KUBECONFIG) },
+    annotations = { [RANGES]: "10.2.0.0/16" },
+  } = over;
   const metadata = { namespace: "clusterset-proxy", name: "peer-c2", labels, annotations };
   return { metadata, type: "Opaque", data };
 }
 
-function ranges(annotation: unknown) {
-  const annotations = { "clusterset-proxy.io/endpoint-cidrs": annotation };
-  return parsePeer(secret(undefined, undefined, annotations));
+/** The fact of a Secret, and the reasons of its problems. */
+function parsed(over: Parameters<typeof secret>[0]) {
+  const { fact, problems } = parsePeer(secret(over));
+  return { fact, reasons: problems.map(({ reason }) => reason) };
 }
 
 test("parses kubeconfig and endpoint ranges of a peer's Secret", () => {
-  const { fact, problems } = ranges("10.2.0.0/16, fd00:2::/48");
-  assert.deepEqual(problems, []);
+  const { fact, reasons } = parsed({ annotations: { [RANGES]: "10.2.0.0/16, fd00:2::/48" } });
+  assert.deepEqual(reasons, []);
   assert.deepEqual(
     { ...fact, scope: fact && scopeText(fact.scope) },
     {
@@ -36,89 +43,68 @@ test("parses kubeconfig and endpoint ranges of a peer's Secret", () => {
   );
 });
 
-test("a Secret without endpoint ranges gives no fact; one with every address is used, and reported", () => {
-  const missing = parsePeer(secret(undefined, undefined, {}));
-  assert.equal(missing.fact, undefined);
-  assert.deepEqual(
-    missing.problems.map(({ reason }) => reason),
-    ["endpoint-cidrs-missing"],
-  );
-  const { fact, problems } = ranges("0.0.0.0/0,::/0");
+test("ranges of every address are used, and reported", () => {
+  const { fact, reasons } = parsed({ annotations: { [RANGES]: "0.0.0.0/0,::/0" } });
   assert.equal(fact?.scope.endpointCidrs.length, 2);
-  assert.deepEqual(
-    problems.map(({ reason }) => reason),
-    ["endpoint-cidrs-open", "endpoint-cidrs-open"],
-  );
+  assert.deepEqual(reasons, ["endpoint-cidrs-open", "endpoint-cidrs-open"]);
 });
 
 test("a Secret without the label is ignored", () => {
-  assert.deepEqual(parsePeer(secret({ app: "x" })), {
+  assert.deepEqual(parsePeer(secret({ labels: { app: "x" } })), {
     object: "Secret clusterset-proxy/peer-c2",
     key: "clusterset-proxy/peer-c2",
     problems: [],
   });
 });
 
-test("the scope has namespaces that are allowed or denied; an invalid one makes the whole Secret invalid", () => {
-  const scoped = (allowed: unknown, denied?: unknown) =>
-    parsePeer(
-      secret(undefined, undefined, {
-        "clusterset-proxy.io/endpoint-cidrs": "10.2.0.0/16",
-        "clusterset-proxy.io/allowed-namespaces": allowed,
-        "clusterset-proxy.io/denied-namespaces": denied,
-      }),
-    );
-  const { fact, problems } = scoped("shop, team-*", "team-b");
-  assert.deepEqual(problems, []);
-  assert.deepEqual(fact?.scope.namespaces, { allowed: ["shop", "team-*"], denied: ["team-b"] });
-  assert.deepEqual(scoped(undefined, "*").fact?.scope.namespaces, { denied: ["*"] });
-  const many = Array.from({ length: 257 }, (_, i) => `n${i}`).join();
-  for (const invalid of ["", "a,", "A", "a/b", "*-a", "a**", 5, many]) {
-    for (const one of [scoped(invalid), scoped(undefined, invalid)]) {
-      assert.equal(one.fact, undefined, String(invalid));
-      assert.deepEqual(
-        one.problems.map(({ reason }) => reason),
-        ["invalid-name"],
-      );
+test("the scope has namespaces that are allowed or denied", () => {
+  const scoped = (annotations: object) =>
+    parsed({ annotations: { [RANGES]: "10.2.0.0/16", ...annotations } }).fact?.scope.namespaces;
+  assert.deepEqual(scoped({ [ALLOWED]: "shop, team-*", [DENIED]: "team-b" }), {
+    ...{ allowed: ["shop", "team-*"], denied: ["team-b"] },
+  });
+  assert.deepEqual(scoped({ [DENIED]: "*" }), { denied: ["*"] });
+});
+
+const MANY = Array.from({ length: 257 }, (_, i) => `n${i}`).join();
+/** Values of a part of a Secret that make the whole Secret invalid, and the reason. */
+const INVALID: readonly (readonly [(value: unknown) => object, string, ...unknown[]])[] = [
+  ...[ALLOWED, DENIED].map(
+    (key) =>
+      [
+        (value: unknown) => ({ annotations: { [RANGES]: "10.2.0.0/16", [key]: value } }),
+        `invalid-name metadata.annotations[${key}]`,
+        ...["", "a,", "A", "a/b", "*-a", "a**", 5, MANY],
+      ] as const,
+  ),
+  [
+    (value) => ({ annotations: { [RANGES]: value } }),
+    `invalid-cidr metadata.annotations[${RANGES}]`,
+    ...["", "10.2.0.0/16,", "10.2.3.4/16", "everything", 7, [], "::/0,".repeat(300)],
+  ],
+  [() => ({ annotations: {} }), `endpoint-cidrs-missing metadata.annotations[${RANGES}]`, "none"],
+  [
+    (value) => ({ labels: { "clusterset-proxy.io/peer": value } }),
+    "invalid-label metadata.labels[clusterset-proxy.io/peer]",
+    ...["C2", 2],
+  ],
+  [
+    (value) => ({ data: { kubeconfig: value } }),
+    "invalid-object data.kubeconfig",
+    ...[undefined, "***", base64(" \n"), "//8=", { token: "t0ps3cret" }],
+  ],
+  [(data) => ({ data }), "invalid-object data.kubeconfig", [base64(KUBECONFIG)]],
+];
+
+for (const [change, told, ...values] of INVALID) {
+  test(`a Secret gives no fact: ${told}`, () => {
+    for (const value of values) {
+      const { fact, problems } = parsePeer(secret(change(value)));
+      const found = problems.map(({ reason, field }) => `${reason} ${field}`);
+      assert.deepEqual([fact, found], [undefined, [told]], JSON.stringify(value));
     }
-  }
-});
-
-test("an invalid range or too many ranges make the whole Secret invalid", () => {
-  for (const wrong of [
-    "",
-    "10.2.0.0/16,",
-    "10.2.3.4/16",
-    "everything",
-    7,
-    [],
-    "::/0,".repeat(300),
-  ]) {
-    const { fact, problems } = ranges(wrong);
-    assert.equal(fact, undefined, String(wrong));
-    assert.deepEqual(
-      problems.map(({ reason, field }) => `${reason} ${field}`),
-      ["invalid-cidr metadata.annotations[clusterset-proxy.io/endpoint-cidrs]"],
-    );
-  }
-});
-
-test("a Secret without a valid ID or kubeconfig gives no fact", () => {
-  const cases: readonly (readonly [unknown, string])[] = [
-    [secret({ "clusterset-proxy.io/peer": "C2" }), "invalid-label"],
-    [secret({ "clusterset-proxy.io/peer": 2 }), "invalid-label"],
-    [secret(undefined, {}), "invalid-object"],
-    [secret(undefined, { kubeconfig: "***" }), "invalid-object"],
-    [secret(undefined, { kubeconfig: base64(" \n") }), "invalid-object"],
-    [secret(undefined, { kubeconfig: "//8=" }), "invalid-object"],
-    [secret(undefined, { kubeconfig: { token: "t0ps3cret" } }), "invalid-object"],
-    [secret(undefined, [base64(KUBECONFIG)]), "invalid-object"],
-  ];
-  for (const [object, reason] of cases) {
-    const { fact, problems } = parsePeer(object);
-    assert.deepEqual([fact, problems.map((problem) => problem.reason)], [undefined, [reason]]);
-  }
-});
+  });
+}
 
 test("problems never show the content of a Secret", async () => {
   const value = fc.oneof(
@@ -130,13 +116,15 @@ test("problems never show the content of a Secret", async () => {
     value.map((kubeconfig) => ({ kubeconfig })),
   );
   await forAll([data, fc.constantFrom("c2", "C2")], (given, cluster) => {
-    const { problems } = parsePeer(secret({ "clusterset-proxy.io/peer": cluster }, given));
+    const { problems } = parsePeer(
+      secret({ labels: { "clusterset-proxy.io/peer": cluster }, data: given }),
+    );
     assert.doesNotMatch(JSON.stringify(problems), /t0ps3cret|dDBwczNjcmV0/);
   });
 });
 
 test("parsing any Secret terminates", () =>
   forAll([fc.anything(), fc.anything(), fc.anything()], (labels, data, annotations) => {
-    parsePeer(secret(labels, data, annotations));
+    parsePeer(secret({ labels, data, annotations }));
     parsePeer(labels);
   }));

@@ -1,7 +1,144 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { describe, test } from "node:test";
+import fc from "fast-check";
+import { isLabelName, isLabelValue, isSubdomainName, objectKey } from "../../api/names.ts";
+import { cidr } from "../../test/generators/facts.ts";
+import { forAll } from "../../test/generators/for-all.ts";
 import type { ExportRecord } from "../model/facts.ts";
+import { decodeCluster } from "./decode-cluster.ts";
+import { decodeRecord } from "./decode-record.ts";
+import { decodeSlice } from "./decode-slice.ts";
 import { encodeRecord, encodeSlice } from "./encode.ts";
+import {
+  recordLabel,
+  recordName,
+  registryNamespace,
+  serviceOfRecord,
+  serviceOfSlice,
+  sliceName,
+} from "./names.ts";
+import { publishable } from "./publishable.ts";
+
+// Objects of registries that another release wrote: as the format before versions was, and as a later one may be.
+
+const NAMESPACE = "clusterset-registry-c1";
+const REGISTRY = {
+  cluster: "c1",
+  namespace: NAMESPACE,
+  clusterSetCidrs: [],
+  endpointCidrs: [cidr("10.1.0.0/16")],
+};
+
+const record = {
+  apiVersion: "multicluster.x-k8s.io/v1beta1",
+  kind: "ServiceImport",
+  metadata: {
+    name: "serve.demo",
+    namespace: NAMESPACE,
+    labels: {
+      "clusterset-proxy.io/record": "serve.demo",
+      "multicluster.kubernetes.io/source-cluster": "c1",
+    },
+    annotations: {
+      "clusterset-proxy.io/exported-at": "2026-01-01T00:00:00.000Z",
+      "clusterset-proxy.io/exported-labels": '{"a":"2","b":"1"}',
+    },
+  },
+  spec: {
+    type: "ClusterSetIP",
+    ports: [{ name: "http", protocol: "TCP", port: 80 }],
+    ipFamilies: ["IPv4"],
+    sessionAffinity: "None",
+  },
+};
+
+const slice = {
+  apiVersion: "discovery.k8s.io/v1",
+  kind: "EndpointSlice",
+  metadata: {
+    name: "serve.demo.v4-0",
+    namespace: NAMESPACE,
+    labels: {
+      "clusterset-proxy.io/record": "serve.demo",
+      "multicluster.kubernetes.io/source-cluster": "c1",
+      "endpointslice.kubernetes.io/managed-by": "clusterset-controller",
+      "service.kubernetes.io/service-proxy-name": "clusterset-proxy",
+    },
+  },
+  addressType: "IPv4",
+  ports: [{ name: "http", protocol: "TCP", port: 80 }],
+  endpoints: [{ addresses: ["10.1.0.7"], conditions: { ready: true } }],
+};
+
+const lease = {
+  apiVersion: "coordination.k8s.io/v1",
+  kind: "Lease",
+  metadata: {
+    name: "cluster",
+    namespace: NAMESPACE,
+    labels: { "multicluster.kubernetes.io/source-cluster": "c1" },
+    annotations: {
+      "clusterset-proxy.io/cluster-properties": "{}",
+      "clusterset-proxy.io/complete": "true",
+    },
+  },
+  spec: {
+    holderIdentity: "u1",
+    leaseDurationSeconds: 30,
+    renewTime: "2026-01-01T00:00:00.000000Z",
+  },
+};
+
+/** The same object as a later release may write it: with its version, and with fields that this one does not know. */
+function newer<T extends typeof lease | typeof record | typeof slice>(object: T): unknown {
+  const { metadata } = object;
+  const annotations = {
+    ...("annotations" in metadata && metadata.annotations),
+    "clusterset-proxy.io/version": "99.0.0",
+    "clusterset-proxy.io/format": "99",
+    "clusterset-proxy.io/later": "{",
+  };
+  const spec = "spec" in object && { spec: { ...object.spec, later: { than: ["this"] } } };
+  return { ...object, metadata: { ...metadata, annotations }, ...spec, later: 7 };
+}
+
+for (const [name, decode, object] of [
+  ["record", decodeRecord, record],
+  ["Lease", decodeCluster, lease],
+] as const) {
+  describe(`a ${name} of another release`, () => {
+    test("of an older one, which has no version, is read without a problem", () => {
+      const { fact, problems } = decode(object, REGISTRY);
+      assert.ok(fact);
+      assert.deepEqual(problems, []);
+    });
+
+    test("of a newer one is read the same, without what this release does not know", () => {
+      const { fact, problems } = decode(newer(object), REGISTRY);
+      assert.deepEqual(problems, []);
+      const expected = { ...decode(object, REGISTRY).fact };
+      assert.deepEqual(fact, name === "Lease" ? { ...expected, version: "99.0.0" } : expected);
+    });
+  });
+}
+
+test("ranges of peers that a cluster published after a roll back are no properties of it", () => {
+  const properties = { "c2.endpoint-cidrs.clusterset-proxy.io": "10.2.0.0/16", "a.example": "1" };
+  const annotations = { "clusterset-proxy.io/cluster-properties": JSON.stringify(properties) };
+  const rolledBack = { ...lease, metadata: { ...lease.metadata, annotations } };
+  const { fact, problems } = decodeCluster(rolledBack, REGISTRY);
+  assert.deepEqual(fact?.properties, { "a.example": "1" });
+  assert.deepEqual(problems, []);
+});
+
+test("a slice of a record of an older or newer release is read the same", () => {
+  const older = decodeSlice(slice, REGISTRY);
+  assert.equal(older.fact?.endpoints[0]?.address, "10.1.0.7");
+  assert.deepEqual(older.problems, []);
+  const { fact, problems } = decodeSlice(newer(slice), REGISTRY);
+  assert.deepEqual(fact, older.fact);
+  assert.deepEqual(problems, []);
+});
 
 const RECORD: ExportRecord = {
   cluster: "c1",
@@ -15,45 +152,76 @@ const RECORD: ExportRecord = {
 };
 
 test("a record has no label that agents or DNS servers select", () => {
-  assert.deepEqual(encodeRecord(RECORD, "clusterset-registry-c1"), {
-    apiVersion: "multicluster.x-k8s.io/v1beta1",
-    kind: "ServiceImport",
-    metadata: {
-      name: "serve.demo",
-      namespace: "clusterset-registry-c1",
-      labels: {
-        "clusterset-proxy.io/record": "serve.demo",
-        "multicluster.kubernetes.io/source-cluster": "c1",
-      },
-      annotations: {
-        "clusterset-proxy.io/format": "1",
-        "clusterset-proxy.io/exported-at": "2026-01-01T00:00:00.000Z",
-        "clusterset-proxy.io/exported-labels": '{"a":"2","b":"1"}',
-      },
-    },
-    spec: {
-      type: "ClusterSetIP",
-      ports: [{ name: "http", protocol: "TCP", port: 80 }],
-      ipFamilies: ["IPv4"],
-      sessionAffinity: "None",
-    },
-  });
+  const { annotations } = record.metadata;
+  const metadata = {
+    ...record.metadata,
+    annotations: { "clusterset-proxy.io/format": "1", ...annotations },
+  };
+  assert.deepEqual(encodeRecord(RECORD, NAMESPACE), { ...record, metadata });
 });
 
 test("a record's slice has no label that kube-proxy, DNS servers or agents select", () => {
-  const key = "clusterset-registry-c1/serve.demo.v4-0";
+  const key = `${NAMESPACE}/serve.demo.v4-0` as const;
   const { metadata } = encodeSlice(
     { key, service: "demo/serve", family: "IPv4", ports: [], endpoints: [] },
     "c1",
   );
-  assert.deepEqual(metadata, {
-    name: "serve.demo.v4-0",
-    namespace: "clusterset-registry-c1",
-    labels: {
-      "clusterset-proxy.io/record": "serve.demo",
-      "multicluster.kubernetes.io/source-cluster": "c1",
-      "endpointslice.kubernetes.io/managed-by": "clusterset-controller",
-      "service.kubernetes.io/service-proxy-name": "clusterset-proxy",
-    },
+  assert.deepEqual(metadata, slice.metadata);
+});
+
+const LONG = "a".repeat(63);
+const label = fc.stringMatching(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/);
+const service = fc.tuple(label, label).map(([namespace, name]) => objectKey(namespace, name));
+
+test("a registry's namespace is named after the cluster ID", () => {
+  assert.equal(registryNamespace("c1"), "clusterset-registry-c1");
+});
+
+test("long IDs and IDs with a dot have unique namespaces", () => {
+  const ids = [LONG, `${LONG.slice(1)}b`, "eu.c1", "eu-c1", `${"a".repeat(31)}.${"b".repeat(31)}`];
+  const namespaces = ids.map(registryNamespace);
+  for (const namespace of namespaces) assert.ok(isLabelName(namespace), namespace);
+  assert.equal(new Set(namespaces).size, ids.length);
+});
+
+test("the Service follows from the name of a record or slice, and from no other name", async () => {
+  await forAll([service, fc.nat(400)], (key, index) => {
+    assert.equal(serviceOfRecord(recordName(key)), key);
+    assert.equal(serviceOfSlice(sliceName(key, "IPv6", index)), key);
+    assert.ok(isSubdomainName(sliceName(key, "IPv4", index)));
+    assert.ok(isLabelValue(recordLabel(key)));
   });
+  for (const name of ["", ".", "a", "a.", ".b", "a.b.", "a.b.c.d", "A.b.v4-0"]) {
+    assert.equal(serviceOfSlice(name), undefined);
+  }
+  for (const name of ["", "a", "a.b.c", "A.b", "a/b.c"])
+    assert.equal(serviceOfRecord(name), undefined);
+});
+
+test("two long names that begin alike have different labels", () => {
+  const keys = [`${LONG}/${LONG}`, `${LONG.slice(1)}b/${LONG}`] as const;
+  assert.notEqual(recordLabel(keys[0]), recordLabel(keys[1]));
+  for (const key of keys) assert.ok(isLabelValue(recordLabel(key)));
+});
+
+test("valid properties are published in order of their names", () => {
+  assert.equal(
+    JSON.stringify(publishable({ b: "2", "a.example": "1" })),
+    '{"a.example":"1","b":"2"}',
+  );
+});
+
+test("invalid properties are not published", () => {
+  assert.deepEqual(publishable({ A: "1", "a/b": "1", a: "", b: "x".repeat(257), c: "1" }), {
+    c: "1",
+  });
+});
+
+test("at most 64 properties are published, and no more than 16,384 characters", () => {
+  const many = (count: number, value: string) =>
+    Object.fromEntries(Array.from({ length: count }, (_, i) => [`p${100 + i}`, value]));
+  assert.deepEqual(publishable(many(65, "v")), many(64, "v"));
+  const long = publishable(many(64, '"'.repeat(200)));
+  assert.equal(Object.keys(long).length, 39);
+  assert.ok(JSON.stringify(long).length <= 16_384);
 });

@@ -14,6 +14,7 @@ import {
   isSubdomainName,
 } from "../../api/names.ts";
 import { isPropertyValue } from "../../api/parse/parse-properties.ts";
+import type { Parsed } from "../../api/parse/parsed.ts";
 import { forMany } from "../../test/generators/for-all.ts";
 import {
   CLUSTER,
@@ -102,34 +103,25 @@ function checkCluster(cluster: ClusterFact): void {
   assert.ok(Number.isFinite(Date.parse(cluster.renewal)));
 }
 
+/** Decodes an object, and checks what it gives. */
+function kind<Fact>(
+  name: string,
+  object: unknown,
+  decode: (object: unknown, registry: typeof REGISTRY) => Parsed<Fact>,
+  check: (fact: Fact) => void,
+) {
+  const read = (given: unknown) => {
+    const { fact, problems } = decode(given, REGISTRY);
+    if (fact !== undefined) check(fact);
+    return { fact, problems };
+  };
+  return { kind: name, object: object as object, read };
+}
+
 const KINDS = [
-  {
-    kind: "record",
-    object: encodeRecord(RECORD, NAMESPACE),
-    read: (object: unknown) => {
-      const { fact, problems } = decodeRecord(object, REGISTRY);
-      if (fact !== undefined) checkRecord(fact);
-      return { fact, problems };
-    },
-  },
-  {
-    kind: "slice",
-    object: encodeSlice(SLICE, "c2"),
-    read: (object: unknown) => {
-      const { fact, problems } = decodeSlice(object, REGISTRY);
-      if (fact !== undefined) checkSlice(fact);
-      return { fact, problems };
-    },
-  },
-  {
-    kind: "Lease",
-    object: encodeCluster(CLUSTER, NAMESPACE),
-    read: (object: unknown) => {
-      const { fact, problems } = decodeCluster(object, REGISTRY);
-      if (fact !== undefined) checkCluster(fact);
-      return { fact, problems };
-    },
-  },
+  kind("record", encodeRecord(RECORD, NAMESPACE), decodeRecord, checkRecord),
+  kind("slice", encodeSlice(SLICE, "c2"), decodeSlice, checkSlice),
+  kind("Lease", encodeCluster(CLUSTER, NAMESPACE), decodeCluster, checkCluster),
 ];
 
 /** Copies of the object, each with `value` in the place of one field at any level. */

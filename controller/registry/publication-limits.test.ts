@@ -1,9 +1,139 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import fc from "fast-check";
 import { type ObjectKey, objectKey } from "../../api/names.ts";
+import { forAll } from "../../test/generators/for-all.ts";
 import type { SliceFact } from "../model/facts.ts";
 import { MOST_RECORDS } from "../model/limits.ts";
+import { type LimitedSlices, limitedSlices as limited } from "./limited-slices.ts";
 import { PublicationLimits } from "./publication-limits.ts";
+import { type RuleFactors, ruleShares, rulesOf } from "./rule-shares.ts";
+
+const port = (name: string) => ({ name, protocol: "TCP", port: 80 }) as const;
+const LIMITED = {
+  families: ["IPv4"],
+  headless: false,
+  ports: [port("a"), port("b")],
+  sessionAffinity: "ClientIP",
+} as const;
+
+function limitedSlices(published: readonly SliceFact[], rules = 1_000_000): LimitedSlices {
+  return limited(published, LIMITED, rules);
+}
+
+function slices(count: number, endpoints: number): SliceFact[] {
+  return Array.from({ length: count }, (_, i) => ({
+    key: `clusterset-registry-c2/serve.demo.v4-${String(i).padStart(4, "0")}` as const,
+    service: "demo/serve" as const,
+    family: "IPv4" as const,
+    ports: [],
+    endpoints: Array.from({ length: endpoints }, (_, n) => ({
+      address: `10.${i >> 8}.${i & 255}.${n & 255}`,
+      ready: true,
+      serving: true,
+      terminating: false,
+    })),
+  }));
+}
+
+function count(share: readonly SliceFact[]): number {
+  return share.reduce((sum, { endpoints }) => sum + endpoints.length, 0);
+}
+
+test("slices within the limits are complete", () => {
+  const all = slices(100, 100);
+  assert.deepEqual(limitedSlices(all.toReversed()), { slices: all, problems: [] });
+  assert.deepEqual(limitedSlices([]), { slices: [], problems: [] });
+});
+
+test("beyond 10,000 endpoints, the rest is left out", () => {
+  const { slices: left, problems } = limitedSlices(slices(15, 900));
+  assert.equal(count(left), 10_000);
+  assert.deepEqual(problems, [
+    {
+      reason: "too-many-endpoints",
+      object: "ServiceImport clusterset-registry-c2/serve.demo",
+      field: "slices",
+      value: "13500",
+    },
+  ]);
+});
+
+test("beyond 400 slices, the rest is left out", () => {
+  const { slices: left, problems } = limitedSlices(slices(401, 1));
+  assert.equal(left.length, 400);
+  assert.deepEqual(
+    problems.map(({ reason, value }) => `${reason} ${value}`),
+    ["too-many-slices 401"],
+  );
+});
+
+test("beyond its share of rules, the rest is left out: endpoints times ports, ten times with ClientIP", () => {
+  const ports = [port("a"), port("b")];
+  const all = slices(3, 10).map((slice) => ({ ...slice, ports }));
+  assert.deepEqual(limitedSlices(all, 600), { slices: all, problems: [] });
+  const { slices: left, problems } = limitedSlices(all, 475);
+  assert.deepEqual(
+    left.map(({ endpoints }) => endpoints.length),
+    [10, 10, 3],
+  );
+  assert.deepEqual(
+    problems.map(({ reason, value }) => `${reason} ${value}`),
+    ["too-many-rules 600"],
+  );
+  assert.deepEqual(limitedSlices(all, 0).slices, []);
+});
+
+const SERVICE: RuleFactors = {
+  families: ["IPv4"],
+  headless: false,
+  ports: [port("a"), port("b"), port("c")],
+  sessionAffinity: "None",
+};
+const SLICE = {
+  key: "clusterset-registry-c2/serve.demo.v4-0",
+  service: "demo/serve",
+  family: "IPv4",
+  ports: [port("a"), port("b")],
+  endpoints: Array.from({ length: 10 }, (_, i) => ({
+    address: `10.2.0.${i}`,
+    ready: true,
+    serving: true,
+    terminating: false,
+  })),
+} as const;
+
+test("endpoints count once for each port that slice and service have, and ten times with ClientIP", () => {
+  assert.equal(rulesOf([SLICE, SLICE], SERVICE), 40);
+  assert.equal(rulesOf([SLICE], { ...SERVICE, sessionAffinity: "ClientIP" }), 200);
+  assert.equal(rulesOf([SLICE], { ...SERVICE, ports: [port("a")] }), 10);
+});
+
+test("both families count; headless services and families that are not imported cost nothing", () => {
+  const six = { ...SLICE, family: "IPv6" } as const;
+  assert.equal(rulesOf([SLICE, six], { ...SERVICE, families: ["IPv4", "IPv6"] }), 40);
+  assert.equal(rulesOf([SLICE, six], SERVICE), 20);
+  assert.equal(rulesOf([SLICE], { ...SERVICE, headless: true }), 0);
+});
+
+test("a cluster with too many takes nothing from the others up to an equal share", () => {
+  assert.deepEqual(ruleShares([10, 1_000_000, 30], 100), [10, 60, 30]);
+  assert.deepEqual(ruleShares([50, 1_000_000, 30], 100), [35, 35, 30]);
+  assert.deepEqual(ruleShares([20, 30], 100), [20, 30]);
+  assert.deepEqual(ruleShares([], 100), []);
+});
+
+test("shares never exceed the limit or the cost, and every cluster gets its cost or an equal share", async () => {
+  const costs = fc.array(fc.nat(1000), { maxLength: 8 });
+  await forAll([costs, fc.nat(3000)], (all, most) => {
+    const shares = ruleShares(all, most);
+    assert.ok(shares.reduce((sum, share) => sum + share, 0) <= most);
+    for (const [i, share] of shares.entries()) {
+      const cost = all[i] ?? 0;
+      assert.ok(share <= cost && share >= Math.min(cost, Math.floor(most / all.length)));
+    }
+  });
+});
 
 /** Slices of 100 endpoints with one port. */
 function slicesOf(service: ObjectKey, count: number): SliceFact[] {

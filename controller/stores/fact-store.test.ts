@@ -1,25 +1,29 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import fc from "fast-check";
+import { namesOf, objectKey } from "../../api/names.ts";
 import { field } from "../../api/parse/fields.ts";
+import type { Parsed } from "../../api/parse/parsed.ts";
+import type { Problem } from "../../api/problem.ts";
+import { forAll } from "../../test/generators/for-all.ts";
+import { contentDigest, statusDigest } from "./content-digest.ts";
 import { FactStore } from "./fact-store.ts";
+import { Quota } from "./quota.ts";
+import { StoreQuota } from "./store-quota.ts";
+
+/** The fact of an object is its `value`; `bad` is none. */
+function parse(found: unknown): Parsed<unknown> {
+  const value = field(found, "value");
+  if (value !== "bad") return { object: "x", fact: value, problems: [] };
+  const problem = { reason: "invalid-object", object: "x", field: "value", value } as const;
+  return { object: "x", problems: [problem] };
+}
 
 /** A store whose facts are the `value` of objects, grouped by `of`, and what it has reported. */
 function newStore(written: boolean) {
   const reported: string[] = [];
   const store = new FactStore<unknown>({
-    parse: (object) => {
-      const value = field(object, "value");
-      if (value === "bad") {
-        const problem = {
-          reason: "invalid-object",
-          object: "x",
-          field: "value",
-          value: "",
-        } as const;
-        return { object: "x", problems: [problem] };
-      }
-      return { object: "x", fact: value, problems: [] };
-    },
+    parse,
     written,
     groupOf: (_key, object) => `n/${String(field(object, "of"))}`,
     changed: ({ key, fact, group }) => {
@@ -84,7 +88,7 @@ test("an object that a list lacks is retained until it is known to be gone", () 
   let isGone = false;
   const reported: string[] = [];
   const store = new FactStore<unknown>({
-    parse: (found) => ({ object: "x", fact: field(found, "value"), problems: [] }),
+    parse,
     written: true,
     groupOf: () => "n/g",
     isGone: () => isGone,
@@ -110,3 +114,246 @@ test("an object that a list lacks is retained until it is known to be gone", () 
   assert.equal(store.fact("n/a"), undefined);
   assert.deepEqual(reported.slice(2, 4), ["n/a: 1", "n/b: undefined"]);
 });
+
+/** A store with a limit of two objects, and what it has reported. */
+function limitedStore(written: boolean) {
+  const reported: string[] = [];
+  const problems = (object: string, list: readonly Problem[]) =>
+    reported.push([`problems of ${object}`, ...list.map(({ reason }) => reason)].join(" "));
+  const store = new FactStore<unknown>({
+    parse,
+    written,
+    groupOf: (key) => objectKey("n", namesOf(key).name),
+    quota: new StoreQuota<unknown>({
+      kind: "objects",
+      place: "here",
+      limits: [{ reason: "too-many-records", most: 2, weigh: () => 1 }],
+      mostProblems: 2,
+      ownerOf: () => "shop",
+      events: { problems, room: () => reported.push("room") },
+    }),
+    changed: ({ key, fact }) => reported.push(`${key}: ${String(fact)}`),
+    problems,
+  });
+  const put = (name: string, value: unknown): string[] => {
+    const metadata = { namespace: "n", name, uid: "u", resourceVersion: "1" };
+    store.changed(`n/${name}`, { metadata, value });
+    return reported.splice(0);
+  };
+  const remove = (name: string): string[] => {
+    store.removed(`n/${name}`);
+    return reported.splice(0);
+  };
+  return { store, put, remove };
+}
+
+const ENDED = "problems of objects of namespace shop in here";
+
+test("an object over the limit is not stored; the overflow and the later room are reported once", () => {
+  const { store, put, remove } = limitedStore(false);
+  put("a", 1);
+  put("b", 1);
+  assert.deepEqual(put("c", 1), [`${ENDED} too-many-records`, "n/c: undefined"]);
+  assert.deepEqual(put("d", 1), ["n/d: undefined"], "the overflow is reported once");
+  assert.deepEqual(put("c", 2), []);
+  assert.deepEqual([...store.reasonsOf("n/c")], ["too-many-records"]);
+  assert.deepEqual([...store.keys()], ["n/a", "n/b"]);
+  assert.deepEqual([...store.groups()], ["n/a", "n/b"]);
+  assert.deepEqual([...store.known()], ["n/a", "n/b", "n/c", "n/d"], "a later list may lack them");
+  assert.deepEqual(put("a", 3), ["n/a: 3"]);
+  assert.deepEqual(remove("d"), ["n/d: undefined"]);
+  assert.deepEqual([...store.reasonsOf("n/d")], []);
+  assert.deepEqual(remove("a"), [ENDED, "room", "n/a: undefined"]);
+  assert.deepEqual(put("c", 2), ["n/c: 2"]);
+  assert.deepEqual([...store.reasonsOf("n/c")], []);
+});
+
+test("problems are stored and reported up to their limit", () => {
+  const { store, put, remove } = limitedStore(false);
+  const WRONG = "problems of x invalid-object";
+  assert.deepEqual(put("a", "bad"), [WRONG, "n/a: undefined"]);
+  assert.deepEqual(put("b", "bad"), [WRONG, "n/b: undefined"]);
+  assert.deepEqual(put("c", "bad"), [`${ENDED} too-many-problems`]);
+  for (let i = 0; i < 100; i++) assert.deepEqual(put(`flood-${i}`, "bad"), []);
+  assert.equal(store.size, 2);
+  assert.deepEqual(put("d", 1), ["n/d: 1"], "a valid object is stored");
+  for (let i = 0; i < 100; i++) remove(`flood-${i}`);
+  assert.deepEqual(remove("c"), [ENDED]);
+  assert.deepEqual(remove("a"), ["problems of x", "n/a: undefined"]);
+  assert.deepEqual(put("c", "bad"), [WRONG, "n/c: undefined"]);
+});
+
+test("of a written kind, rejected objects stay known, so that they can be deleted", () => {
+  const { store, put, remove } = limitedStore(true);
+  put("a", 1);
+  put("b", 1);
+  assert.deepEqual(put("c", 1), [`${ENDED} too-many-records`, "n/c: undefined"]);
+  assert.equal(store.fact("n/c"), undefined);
+  assert.equal(store.seen("n/c")?.uid, "u");
+  assert.deepEqual([...store.keysOf("n/c")], ["n/c"]);
+  assert.deepEqual(remove("c"), [ENDED, "n/c: undefined"]);
+});
+
+const SLICE = {
+  apiVersion: "discovery.k8s.io/v1",
+  kind: "EndpointSlice",
+  metadata: { name: "web-1", resourceVersion: "7", labels: { b: "2", a: "1" } },
+  addressType: "IPv4",
+  endpoints: [{ addresses: ["10.1.0.7"], conditions: { ready: true } }, null],
+};
+
+function isAlike(other: object): boolean {
+  return contentDigest(SLICE) === contentDigest({ ...SLICE, ...other });
+}
+
+test("order of fields, version and empty fields do not change the digest", () => {
+  const labels = { a: "1", b: "2" };
+  assert.ok(
+    isAlike({ metadata: { labels, name: "web-2", resourceVersion: "8", annotations: {} } }),
+  );
+  assert.ok(isAlike({ apiVersion: "discovery.k8s.io/v2", status: { x: 1 } }));
+  assert.ok(isAlike({ ports: [], hints: null, more: { nothing: { at: [] } } }));
+  const { endpoints, addressType, ...rest } = SLICE;
+  assert.equal(contentDigest({ ...rest, endpoints, addressType }), contentDigest(SLICE));
+});
+
+test("labels, values and the order of lists change the digest", () => {
+  assert.ok(!isAlike({ metadata: { labels: { a: "1" } } }));
+  assert.ok(!isAlike({ metadata: { ...SLICE.metadata, annotations: { a: "1" } } }));
+  assert.ok(!isAlike({ addressType: "IPv6" }));
+  assert.ok(!isAlike({ endpoints: SLICE.endpoints.toReversed() }));
+  assert.ok(!isAlike({ endpoints: [...SLICE.endpoints, null] }));
+  assert.ok(!isAlike({ some: false }) && !isAlike({ some: 0 }) && !isAlike({ some: "" }));
+});
+
+test("fields of any name count", () => {
+  for (const name of ["__proto__", "constructor", "toJSON"]) {
+    const more = JSON.parse(`{ "${name}": { "a": "b" } }`);
+    assert.ok(!isAlike(more), name);
+    assert.notEqual(statusDigest({ status: more }), statusDigest({}), name);
+  }
+});
+
+test("content and status have separate digests", () => {
+  const of = (status: unknown) => statusDigest({ ...SLICE, status });
+  assert.equal(of({ conditions: [] }), of(undefined));
+  assert.notEqual(of({ clusters: [{ cluster: "c1" }] }), of({ clusters: [{ cluster: "c2" }] }));
+});
+
+/** What a store would hold: at most `most` texts, with at most `characters` characters in total. */
+class Texts {
+  readonly held = new Map<string, string>();
+  readonly reported: string[] = [];
+  readonly quota: Quota<string>;
+
+  constructor(most: number, characters = 1000) {
+    this.quota = new Quota<string>(
+      [
+        { reason: "too-many-records", most, weigh: () => 1 },
+        { reason: "too-many-keys", most: characters, weigh: (text) => text.length },
+      ],
+      {
+        evicted: (key) => assert.ok(this.held.delete(key), `${key} was held`),
+        rejects: (owner, reasons) => this.reported.push([owner, ...reasons].join(" ")),
+        room: () => this.reported.push("room"),
+      },
+    );
+  }
+
+  /** `key`: `namespace/name`. */
+  put(key: string, text: string | undefined, since = 0): boolean {
+    const [owner = ""] = key.split("/");
+    const isTaken = this.quota.take({ key, owner, since }, text);
+    if (isTaken && text !== undefined) this.held.set(key, text);
+    else this.held.delete(key);
+    return isTaken;
+  }
+
+  get keys(): string[] {
+    return [...this.held.keys()].sort();
+  }
+}
+
+test("in one namespace the oldest objects stay, and later ones wait for room", () => {
+  const texts = new Texts(2);
+  assert.ok(texts.put("a/1", "x", 1));
+  assert.ok(texts.put("a/2", "x", 2));
+  assert.equal(texts.put("a/3", "x", 3), false);
+  assert.equal(texts.quota.rejection("a/3"), "too-many-records");
+  assert.ok(texts.put("a/1", "y", 1), "an object that is held may change");
+  assert.deepEqual(texts.reported.splice(0), ["a too-many-records"]);
+  texts.put("a/2", undefined);
+  assert.deepEqual(texts.reported.splice(0), ["a", "room"]);
+  assert.ok(texts.put("a/3", "x", 3));
+});
+
+test("one namespace cannot take another's place, whatever comes first", () => {
+  const texts = new Texts(10);
+  for (let i = 0; i < 30; i++) texts.put(`greedy/${i}`, "x", i);
+  assert.equal(texts.held.size, 10);
+  assert.ok(texts.put("shop/web", "x", 99));
+  assert.ok(texts.held.has("shop/web"));
+  assert.equal(texts.held.size, 10, "the greedy namespace has lost its youngest object");
+  assert.equal(texts.held.has("greedy/9"), false);
+  assert.equal(texts.quota.rejection("shop/web"), undefined);
+  assert.deepEqual(texts.reported, ["greedy too-many-records"]);
+});
+
+test("an object that grows beyond its namespace's share is rejected, and the others of the namespace get its room", () => {
+  const texts = new Texts(9, 10);
+  assert.ok(texts.put("a/1", "12345", 1));
+  assert.ok(texts.put("a/2", "1234", 2));
+  assert.equal(texts.put("a/2", "1234567", 2), false);
+  assert.ok(texts.put("b/1", "12345"), "half is the other namespace's");
+  assert.ok(texts.held.has("a/1"));
+});
+
+test("a list over the limit is cut at its end, and a second list of the same changes nothing", () => {
+  const texts = new Texts(10);
+  const list = () => {
+    texts.quota.begin();
+    for (let i = 0; i < 40; i++) texts.put(`a-greedy/${i}`, "x", i);
+    texts.put("shop/web", "x", 99);
+    texts.quota.end();
+  };
+  list();
+  const { keys } = texts;
+  assert.equal(keys.length, 10);
+  assert.ok(keys.includes("shop/web"));
+  assert.deepEqual(texts.reported.splice(0), ["a-greedy too-many-records"]);
+  list();
+  assert.deepEqual(texts.keys, keys);
+  assert.deepEqual(texts.reported, []);
+});
+
+const change = fc.record({
+  namespace: fc.constantFrom("a", "b", "c"),
+  name: fc.constantFrom("1", "2", "3", "4"),
+  since: fc.nat(3),
+  text: fc.option(fc.string({ maxLength: 6 }), { nil: undefined }),
+});
+
+test("no history exceeds the limits, leaks weight, or leaves what depends on its order", () =>
+  forAll([fc.array(change, { maxLength: 60 })], (changes) => {
+    const texts = new Texts(6, 16);
+    const present = new Map<string, { text: string; since: number }>();
+    for (const { namespace, name, since, text } of changes) {
+      const key = `${namespace}/${name}`;
+      texts.put(key, text, since);
+      if (text === undefined) present.delete(key);
+      else present.set(key, { text, since });
+      assert.ok(texts.held.size <= 6);
+      assert.ok([...texts.held.values()].join("").length <= 16);
+    }
+    // As after a restart, and after objects that fit now were listed again.
+    const fresh = new Texts(6, 16);
+    fresh.quota.begin();
+    for (const [key, { text, since }] of present) fresh.put(key, text, since);
+    fresh.quota.end();
+    for (const [key, { text, since }] of present) texts.put(key, text, since);
+    assert.deepEqual(texts.keys, fresh.keys);
+    for (const key of present.keys())
+      assert.equal(texts.quota.rejection(key), fresh.quota.rejection(key), key);
+    for (const key of present.keys()) texts.put(key, undefined);
+    for (const key of ["a/1", "b/1", "c/1"]) assert.ok(texts.put(key, "12"));
+  }));

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ApiFault } from "../../common/kubernetes/api-fault.ts";
+import { ApiFault, type FaultReason } from "../../common/kubernetes/api-fault.ts";
 import { SERVICE_IMPORTS } from "../../common/kubernetes/kinds.ts";
 import { metaOf } from "../../common/kubernetes/object-meta.ts";
 import type { ApiObject, ApplyOptions } from "../../common/kubernetes/writer.ts";
@@ -10,6 +10,8 @@ import { MemoryObjects, Refusal } from "../../test/doubles/memory/object-table.t
 import type { Manifest } from "../model/manifest.ts";
 import { FactStore } from "../stores/fact-store.ts";
 import { Applier } from "./applier.ts";
+import { inParallel } from "./in-parallel.ts";
+import { UndeclaredFields } from "./undeclared-fields.ts";
 
 const KIND = "serviceimports";
 const KEY = "shop/web";
@@ -177,4 +179,62 @@ test("an object with an older version reports a rewound API server", async () =>
   bench.objects.restore(backup);
   await assert.rejects(bench.apply(["241.0.0.3"]), { reason: "write-conflict" });
   assert.equal(bench.rewinds, 1);
+});
+
+const IMPORT: Manifest = {
+  apiVersion: "multicluster.x-k8s.io/v1beta1",
+  kind: "ServiceImport",
+  metadata: { name: "web", namespace: "shop" },
+  spec: {
+    type: "ClusterSetIP",
+    ports: [],
+    ipFamilies: ["IPv4"],
+    trafficDistribution: "PreferClose",
+  },
+};
+
+function refusal(...paths: readonly string[]): ApiFault {
+  const told = paths.map((path) => `${path}: field not declared in schema`);
+  const message = `HTTP 500: failed to create typed patch object (shop/web; v1, Kind=ServiceImport): ${told.join("\n")}`;
+  return new ApiFault("server-error", message);
+}
+
+test("a field that a CRD does not declare is left out after its first rejection", () => {
+  const fields = new UndeclaredFields();
+  assert.equal(fields.without(IMPORT), IMPORT);
+  assert.equal(fields.learn(refusal(".spec.ipFamilies")), true);
+  assert.equal(fields.learn(refusal(".spec.ipFamilies")), false);
+  assert.equal(fields.learn(refusal(".spec.trafficDistribution", ".status.conditions")), true);
+  assert.deepEqual(fields.without(IMPORT), {
+    ...IMPORT,
+    spec: { type: "ClusterSetIP", ports: [] },
+  });
+  const status = { clusters: [], conditions: [] };
+  assert.deepEqual(fields.without({ ...IMPORT, status }).status, { clusters: [] });
+});
+
+test("other errors leave out no field", () => {
+  const fields = new UndeclaredFields();
+  assert.equal(fields.learn(new ApiFault("server-error", "HTTP 500: etcd has no leader")), false);
+  assert.equal(fields.learn(new ApiFault("invalid", refusal(".spec.ips").message)), false);
+  assert.equal(fields.learn(new Error(refusal(".spec.ips").message)), false);
+});
+
+/** Number of attempts for a hundred items, if each fails for this reason. */
+async function tried(reason: FaultReason): Promise<number> {
+  let count = 0;
+  const work = async (): Promise<void> => {
+    count++;
+    throw new ApiFault(reason, `The ${count}th`);
+  };
+  await assert.rejects(inParallel(Array(100).keys(), work), { reason, message: "The 1th" });
+  return count;
+}
+
+test("all items are tried and the first error is thrown; without an answer the rest is skipped", async () => {
+  assert.equal(await tried("write-conflict"), 100);
+  assert.equal(await tried("refused"), 100);
+  for (const reason of ["stalled", "unreachable"] as const) {
+    assert.ok((await tried(reason)) <= 8, reason);
+  }
 });

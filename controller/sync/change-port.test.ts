@@ -4,7 +4,6 @@ import { Model } from "../../agent/model/model.ts";
 import { parseImport } from "../../agent/model/parse-import.ts";
 import { parseSlice } from "../../agent/model/parse-slice.ts";
 import { planImport } from "../../agent/plan/plan.ts";
-import { servicePort } from "../../test/generators/export-records.ts";
 import { nodeFact } from "../../test/generators/facts.ts";
 import { ControllerWorld, type MemoryCluster } from "../../test/stages/controller-world.ts";
 
@@ -14,26 +13,9 @@ const KEY = "shop/web";
 const PODS = { c1: "10.1.0.7", c2: "10.2.0.7" } as const;
 type Exporter = keyof typeof PODS;
 
-/** Ports as words, of a Service whose pods listen on other numbers. Kubernetes updates slices after the Service. */
-function serve(cluster: MemoryCluster, ...words: readonly string[]): void {
-  const ports = words.map(servicePort);
-  const metadata = { namespace: "shop", name: "web" };
-  cluster.apply({
-    kind: "Service",
-    metadata,
-    spec: { type: "ClusterIP", clusterIP: "10.96.0.9", ipFamilies: ["IPv4"], ports },
-  });
-  cluster.apply({
-    kind: "EndpointSlice",
-    metadata: {
-      namespace: "shop",
-      name: "web-1",
-      labels: { "kubernetes.io/service-name": "web" },
-    },
-    addressType: "IPv4",
-    ports: ports.map((port) => ({ ...port, port: port.port + 1000 })),
-    endpoints: [{ addresses: [PODS[cluster.id as Exporter]], conditions: { ready: true } }],
-  });
+/** Ports as words, of a Service whose pods listen on other numbers. */
+function serve(cluster: MemoryCluster, ...ports: readonly string[]): void {
+  cluster.serveAs(KEY, [PODS[cluster.id as Exporter]], { ports, podPorts: 1000 });
 }
 
 /** Where a node of a cluster sends connections to a port of the import, with the target port. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Fields } from "../../test/doubles/memory/fields.ts";
-import { ControllerWorld } from "../../test/stages/controller-world.ts";
+import { ControllerWorld, type MemoryCluster } from "../../test/stages/controller-world.ts";
 
 test("an export is imported by every cluster with its namespace, and nothing is written at rest", async () => {
   const world = new ControllerWorld(["c1", "c2", "c3"]);
@@ -20,24 +20,7 @@ test("an export is imported by every cluster with its namespace, and nothing is 
   });
 });
 
-test("exports of an unavailable cluster stay as a last resort across a restart, and recover with it", async () => {
-  const world = await ControllerWorld.withExport(["c1", "c2"]);
-  const [c1, c2] = world.clusters;
-  c1.server.fail();
-  await c2.restart();
-  await world.pass(20_000);
-  assert.deepEqual(c2.imported(), { "shop/web": "vip 10.1.0.7" }, "it has its time to renew");
-  await world.pass(20_000);
-  assert.deepEqual(c2.imported(), { "shop/web": "vip 10.1.0.7(serving)" });
-  await c2.restart();
-  await world.pass(5000);
-  assert.deepEqual(c2.imported(), { "shop/web": "vip 10.1.0.7(serving)" }, "who was stale is so");
-  c1.server.down = false;
-  await world.pass(60_000);
-  assert.deepEqual(c2.imported(), { "shop/web": "vip 10.1.0.7" });
-});
-
-test("of two clusters with one ID on a hub the second writes nothing, and both report it", async () => {
+test("of two clusters with one ID on a hub the second publishes nothing, imports its own endpoints, and both report it", async () => {
   const world = ControllerWorld.withHub(["c1", "c1-other", "c2"]);
   const [first, second, c2] = world.clusters;
   for (const cluster of world.clusters) cluster.namespace("shop");
@@ -49,39 +32,17 @@ test("of two clusters with one ID on a hub the second writes nothing, and both r
   second.start();
   await world.pass(60_000);
   assert.deepEqual(c2.imported(), { "shop/web": "vip 10.1.0.7" });
-  for (const cluster of [first, second]) {
-    assert.match(
-      cluster.log.join("\n"),
-      /Another cluster publishes under our cluster ID/,
-      cluster.name,
-    );
+  assert.deepEqual(second.imported(), { "shop/web": "vip 10.9.0.9" }, "its own endpoints");
+  assert.deepEqual(first.imported(), { "shop/web": "vip 10.1.0.7" });
+  for (const { log, name } of [first, second]) {
+    assert.match(log.join("\n"), /Another cluster publishes under our cluster ID/, name);
   }
   assert.match(c2.log.join("\n"), /Cluster failed identity checks/);
-  assert.match(
-    JSON.stringify(second.server.objects.get("serviceexports", "shop/web")?.status),
-    /"reason":"Pending"/,
-  );
+  assert.equal(second.condition("serviceexports", "shop/web").reason, "Pending");
   await second.stop();
   await world.pass(60_000);
   assert.deepEqual(c2.imported(), { "shop/web": "vip 10.1.0.7" });
   assert.equal(c2.controller?.members.verdict("c1")?.reason, "member", "the conflict has ended");
-});
-
-test("a user-managed import gets a VIP and no other change", async () => {
-  const world = new ControllerWorld(["c1"]);
-  const [c1] = world.clusters;
-  c1.namespace("shop");
-  await world.run(5000);
-  const metadata = { namespace: "shop", name: "hand" };
-  const ports = [{ name: "http", port: 80, protocol: "TCP" }];
-  c1.apply({ kind: "ServiceImport", metadata, spec: { type: "ClusterSetIP", ports } });
-  await world.pass(5000);
-  const made = c1.server.objects.get("serviceimports", "shop/hand");
-  assert.ok(made);
-  const { ips, ...rest } = made.spec as { ips: string[] };
-  assert.match(ips.join(), /^241\.0\.0\.\d+$/);
-  assert.deepEqual(rest, { type: "ClusterSetIP", ports });
-  assert.equal(made.status, undefined);
 });
 
 test("a label that is no longer exported is removed, another writer's label stays", async () => {
@@ -112,31 +73,6 @@ test("a label that is no longer exported is removed, another writer's label stay
   assert.deepEqual(c1.writesAfter(count), []);
 });
 
-test("imports from a cluster that was unavailable since the start stay, those that other clusters withdraw do not", async () => {
-  const world = new ControllerWorld(["c1", "c2", "c3"]);
-  const [c1, c2, c3] = world.clusters;
-  for (const cluster of world.clusters) cluster.namespace("shop");
-  world.start();
-  for (const [cluster, name] of [
-    [c1, "first"],
-    [c3, "third"],
-    [c1, "both"],
-    [c3, "both"],
-  ] as const) {
-    cluster.offer(`shop/${name}`, [`10.${cluster.id.slice(1)}.0.7`]);
-  }
-  await world.pass(5000);
-  c3.server.fail();
-  await c2.restart();
-  await world.pass(1000);
-  for (const name of ["first", "both"]) c1.delete("ServiceExport", `shop/${name}`);
-  await world.pass(60_000);
-  assert.deepEqual(c2.imported(), {
-    "shop/third": "vip 10.3.0.7(serving)",
-    "shop/both": "vip 10.3.0.7(serving)",
-  });
-});
-
 test("a Secret with an unusable kubeconfig removes nothing, even across a restart, and a fixed one reconnects", async () => {
   const world = await ControllerWorld.withExport(["c1", "c2"]);
   const [c1, c2] = world.clusters;
@@ -160,10 +96,8 @@ test("a Secret with an unusable kubeconfig removes nothing, even across a restar
 
 test("a controller that is stopped leaves no timer, whether its peers and its hub are there or not", async () => {
   for (const isDown of [false, true]) {
-    for (const world of [
-      new ControllerWorld(["c1", "c2"]),
-      ControllerWorld.withHub(["c1", "c2"]),
-    ]) {
+    for (const onHub of [false, true]) {
+      const world = new ControllerWorld(["c1", "c2"], undefined, onHub);
       const [c1] = world.clusters;
       c1.namespace("shop");
       c1.offer("shop/web", ["10.1.0.7"]);
@@ -174,4 +108,74 @@ test("a controller that is stopped leaves no timer, whether its peers and its hu
       assert.equal(world.clock.pending, 0);
     }
   }
+});
+
+const KEY = "shop/web";
+const REASONS = ["EndpointsFartherAway", "EndpointsNearer", "NoReadyEndpoint"];
+
+const eventsOf = (cluster: MemoryCluster) => cluster.events("ServiceImport", ...REASONS);
+
+async function open() {
+  const world = new ControllerWorld(["c1", "c2"]);
+  const [c1, c2] = world.clusters;
+  for (const [cluster, address] of [
+    [c1, "10.1.0.7"],
+    [c2, "10.2.0.7"],
+  ] as const) {
+    cluster.namespace("shop");
+    cluster.offer(KEY, [address]);
+  }
+  await world.run(40_000);
+  return { world, c1, c2 };
+}
+
+test("an import has an Event when its own cluster, or every cluster, loses its last ready endpoint, and when one returns", async () => {
+  const { world, c1, c2 } = await open();
+  assert.deepEqual([eventsOf(c1), eventsOf(c2)], [[], []], "a start is no news");
+  c1.serve(KEY, []);
+  await world.pass(5000);
+  const away =
+    "Warning EndpointsFartherAway: The nearest ready endpoints are in clusters of other regions, or of an unknown one: c2.";
+  assert.deepEqual(eventsOf(c1), [away]);
+  c2.serve(KEY, []);
+  await world.pass(5000);
+  const none = "Warning NoReadyEndpoint: No cluster has a ready endpoint in rotation.";
+  assert.deepEqual(eventsOf(c1), [away, none]);
+  assert.deepEqual(eventsOf(c2), [none]);
+  c1.serve(KEY, ["10.1.0.7"]);
+  await world.pass(5000);
+  const back = "Normal EndpointsNearer: The nearest ready endpoints are in this cluster: c1.";
+  assert.deepEqual(eventsOf(c1), [away, none, back]);
+});
+
+test("a cluster that is stale, and one that begins to export, count as what they are: a loss, and no return", async () => {
+  const { world, c1, c2 } = await open();
+  c1.delete("ServiceExport", KEY);
+  await world.pass(5000);
+  assert.equal(eventsOf(c1).length, 1, "farther away");
+  c1.export(KEY);
+  await world.pass(5000);
+  assert.equal(eventsOf(c1).length, 1, "a new export is no return");
+  c1.serve(KEY, []);
+  await world.pass(5000);
+  c2.server.fail();
+  await world.pass(60_000);
+  assert.match(eventsOf(c1).at(-1) ?? "", /^Warning NoReadyEndpoint:/);
+});
+
+test("endpoints that come and go all the time cause 25 Events in a direction, and the next one has the number of those left out", async () => {
+  const { world, c1 } = await open();
+  for (let i = 0; i < 40; i++) {
+    c1.serve(KEY, []);
+    await world.pass(1000);
+    c1.serve(KEY, ["10.1.0.7"]);
+    await world.pass(1000);
+  }
+  const of = (reason: string) => eventsOf(c1).filter((event) => event.includes(reason));
+  assert.equal(of("EndpointsFartherAway").length, 25);
+  assert.equal(of("EndpointsNearer").length, 25);
+  await world.pass(600_000);
+  c1.serve(KEY, []);
+  await world.pass(5000);
+  assert.match(of("EndpointsFartherAway").at(-1) ?? "", / x16: /);
 });

@@ -1,38 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { at } from "../../test/doubles/memory/fields.ts";
+import { ApiFault, type FaultReason } from "../../common/kubernetes/api-fault.ts";
+import { FakeClock } from "../../test/doubles/fake-clock.ts";
 import {
   ControllerWorld,
   type MemoryCluster,
   worldWith,
 } from "../../test/stages/controller-world.ts";
-
-const QUOTA =
-  'serviceimports.multicluster.x-k8s.io "api.shop" is forbidden: exceeded quota: registry, requested: count=1, used: count=1, limited: count=1';
-
-/** The numbers of an import's ports. */
-function portsOf(cluster: MemoryCluster, key: string): unknown[] {
-  const object = cluster.server.objects.get("serviceimports", key);
-  const ports = at(object, ["spec", "ports"]);
-  return Array.isArray(ports) ? ports.map((port) => at(port, ["port"])) : [];
-}
-
-test("an export that a ResourceQuota rejects does not block the other exports for a restarted peer", async () => {
-  const { world, c1, c2 } = worldWith();
-  c1.server.denied.set("clusterset-registry-c1/api.shop", QUOTA);
-  for (const name of ["shop/web", "shop/api"]) {
-    c1.offer(name, ["10.1.0.7"]);
-  }
-  await world.run(20_000);
-  assert.deepEqual(Object.keys(c2.imported()), ["shop/web"]);
-  for (const cluster of world.clusters) {
-    await cluster.restart();
-  }
-  await world.pass(60_000);
-  c1.serve("shop/web", ["10.1.0.7"], [], 8080);
-  await world.pass(20_000);
-  for (const cluster of world.clusters) assert.deepEqual(portsOf(cluster, "shop/web"), [8080]);
-});
+import { ExportCompleteness } from "./export-completeness.ts";
 
 /** The condition Conflict of the export shop/web. */
 const conflictOf = (cluster: MemoryCluster) =>
@@ -110,9 +85,7 @@ test("an export deleted right after its status write is withdrawn, even if the w
   const [c1, c2] = world.clusters;
   for (const cluster of world.clusters) {
     cluster.namespace("shop");
-    for (const key of NAMES) {
-      cluster.offer(key, [cluster === c1 ? "10.1.0.7" : "10.2.0.7"]);
-    }
+    for (const key of NAMES) cluster.offer(key, [cluster === c1 ? "10.1.0.7" : "10.2.0.7"]);
   }
   await world.run(20_000);
   const request = c1.server.request.bind(c1.server);
@@ -131,4 +104,267 @@ test("an export deleted right after its status write is withdrawn, even if the w
   assert.deepEqual(c1.server.objects.list("serviceexports"), []);
   const theirs = Object.fromEntries(NAMES.map((key) => [key, "vip 10.2.0.7"]));
   for (const cluster of world.clusters) assert.deepEqual(cluster.imported(), theirs);
+});
+
+class Stage {
+  readonly clock = new FakeClock();
+  readonly registry = { isWatched: true };
+  renewals = 0;
+  readonly completeness = new ExportCompleteness(this.registry, this.clock, () => this.renewals++);
+
+  /** Publishes an export, or fails for this reason. */
+  async publish(reason?: FaultReason): Promise<void> {
+    const act = async () => {
+      if (reason !== undefined) throw new ApiFault(reason, "no");
+    };
+    await this.completeness.publish("shop/web", act).catch(() => undefined);
+  }
+}
+
+test("the registry is complete once every queued name is published, and this is repeated", async () => {
+  const stage = new Stage();
+  stage.completeness.due("shop/web");
+  stage.completeness.update();
+  assert.equal(stage.completeness.isSeen, false);
+  await stage.publish();
+  assert.equal(stage.completeness.isSeen, true);
+  stage.clock.advance(60_000);
+  assert.ok(stage.renewals > 1 && stage.renewals < 10, String(stage.renewals));
+});
+
+test("a failed export delays completeness, a rejected one does not", async () => {
+  const stage = new Stage();
+  stage.completeness.due("shop/web");
+  for (const reason of ["unreachable", "write-conflict", "forbidden"] as const) {
+    await stage.publish(reason);
+    assert.equal(stage.completeness.isSeen, false, reason);
+  }
+  await stage.publish("invalid");
+  assert.equal(stage.completeness.isSeen, true);
+  const full = new Stage();
+  full.completeness.due("shop/web");
+  await full.publish("refused");
+  assert.equal(full.completeness.isSeen, true, "a ResourceQuota, for example");
+});
+
+test("a lost connection ends completeness until all names are published again", async () => {
+  const stage = new Stage();
+  stage.completeness.update();
+  assert.equal(stage.completeness.isSeen, true);
+  stage.completeness.due("shop/web");
+  assert.equal(stage.completeness.isSeen, true, "a change of an export does not end completeness");
+  stage.registry.isWatched = false;
+  stage.completeness.update();
+  assert.equal(stage.completeness.isSeen, false);
+  stage.registry.isWatched = true;
+  stage.completeness.update();
+  assert.equal(stage.completeness.isSeen, false);
+  await stage.publish();
+  assert.equal(stage.completeness.isSeen, true);
+});
+
+const PUBLISHED = "True Ready Published to this cluster's registry.";
+
+function addresses(count: number, prefix = "10.1.0"): string[] {
+  return Array.from({ length: count }, (_, i) => `${prefix}.${i + 1}`);
+}
+
+const exportOf = (cluster: MemoryCluster, key = "shop/web") => cluster.ready(key, "serviceexports");
+
+test("a cluster over its share of an import is cut, takes nothing from others, and the import says so, until it is not", async () => {
+  const { world, c1, c2 } = worldWith("--max-rules-per-import", "5");
+  c1.offer("shop/web", addresses(9));
+  c2.offer("shop/web", addresses(2, "10.2.0"));
+  await world.run(20_000);
+  assert.deepEqual(c2.imported(), {
+    "shop/web": "vip 10.1.0.1 10.1.0.2 10.1.0.3 10.2.0.1 10.2.0.2",
+  });
+  assert.match(c2.ready(), /^True Ready ClusterSetIP .* Left out: too-many-rules\.$/);
+  assert.match(await c2.metrics.text(), /refused_parts{from="member",reason="too-many-rules"} 1\n/);
+  assert.doesNotMatch(c1.ready(), /Left out/);
+  c1.serve("shop/web", addresses(3));
+  await world.pass(20_000);
+  assert.match(c2.ready(), /^True Ready ClusterSetIP \S+\.$/);
+  assert.match(await c2.metrics.text(), /refused_parts{from="member",reason="too-many-rules"} 0\n/);
+});
+
+test("a cluster over the limit of its registry keeps what was admitted first; the import that is left out says so, and comes when there is room", async () => {
+  const { world, c1, c2 } = worldWith("--max-rules-per-cluster", "5");
+  c1.offer("shop/web", addresses(3));
+  await world.run(20_000);
+  c1.offer("shop/api", addresses(4));
+  await world.pass(20_000);
+  const [all, left] = [/^True Ready ClusterSetIP \S+\.$/, /\S+\. Left out: too-many-rules\.$/];
+  const states = () => [c2.ready("shop/web"), c2.ready("shop/api")];
+  const check = (web: string, api: string) => {
+    assert.deepEqual(c2.imported(), { "shop/web": web, "shop/api": api });
+    for (const [i, state] of states().entries()) {
+      assert.match(state, [web, api][i] === "vip" ? left : all);
+    }
+  };
+  check("vip 10.1.0.1 10.1.0.2 10.1.0.3", "vip");
+  c1.serve("shop/web", addresses(1));
+  await world.pass(40_000);
+  check("vip 10.1.0.1", "vip 10.1.0.1 10.1.0.2 10.1.0.3 10.1.0.4");
+  c1.serve("shop/web", addresses(3));
+  await world.pass(40_000);
+  check("vip 10.1.0.1 10.1.0.2 10.1.0.3", "vip");
+  c1.delete("ServiceExport", "shop/web");
+  await world.pass(40_000);
+  assert.match(c2.ready("shop/api"), all);
+});
+
+test("a tenant whose exports fill the limit of a cluster is cut, and nobody else notices, also after restarts", async () => {
+  const limit = ["--max-rules-per-cluster", "10"];
+  const { world, c1, c2 } = worldWith(...limit);
+  c1.flags = limit;
+  for (const cluster of world.clusters) cluster.namespace("aaa");
+  const all = addresses(40, "10.1.1");
+  // Its names come first, and its export is older.
+  c1.offer("aaa/greedy", all);
+  await world.run(20_000);
+  c1.offer("shop/web", addresses(3));
+  await world.pass(20_000);
+  const web = "vip 10.1.0.1 10.1.0.2 10.1.0.3";
+  const check = (when: string) => {
+    assert.equal(c2.imported()["shop/web"], web, when);
+    assert.equal(c1.imported()["shop/web"], web, when);
+    assert.equal(exportOf(c1), PUBLISHED);
+    assert.match(c2.ready(), /^True Ready ClusterSetIP \S+\.$/);
+    // The own cluster's endpoints need no registry.
+    assert.deepEqual(c1.imported()["aaa/greedy"]?.split(" ").length, 1 + all.length, when);
+    assert.deepEqual(c2.imported()["aaa/greedy"]?.split(" ").length, 1 + 7, when);
+    assert.match(exportOf(c1, "aaa/greedy"), /Left out: too-many-rules\.$/, when);
+    assert.match(c2.ready("aaa/greedy"), /Left out: too-many-rules\.$/, when);
+  };
+  check("at first");
+  for (const cluster of [c1, c2]) {
+    const since = cluster.server.writes.length;
+    await cluster.restart();
+    await world.pass(40_000);
+    assert.deepEqual(cluster.writesAfter(since), [], `a restart of ${cluster.id} writes nothing`);
+    check(`after a restart of ${cluster.id}`);
+  }
+  c1.serve("shop/web", addresses(2));
+  await world.pass(20_000);
+  assert.equal(c2.imported()["shop/web"], "vip 10.1.0.1 10.1.0.2");
+  c1.delete("ServiceExport", "aaa/greedy");
+  await world.pass(20_000);
+  assert.equal(c2.imported()["aaa/greedy"], undefined);
+});
+
+test("an import says in its condition why endpoints of a peer were rejected, until none is", async () => {
+  const { world, c1, c2 } = worldWith();
+  const outside = ["203.0.113.5", "203.0.113.6", "169.254.169.254"];
+  c1.offer("shop/web", [...addresses(2), ...outside.slice(0, 2)]);
+  await world.run(20_000);
+  assert.deepEqual(c2.imported(), { "shop/web": "vip 10.1.0.1 10.1.0.2" });
+  assert.match(c2.ready(), /^True Ready ClusterSetIP \S+\. Left out: outside-endpoint-cidrs\.$/);
+  assert.match(c1.ready(), /^True Ready ClusterSetIP \S+\.$/);
+  const since = c2.server.writes.length;
+  c1.serve("shop/web", [...addresses(2), ...outside.slice(1, 2)]);
+  await world.pass(20_000);
+  assert.deepEqual(c2.writesAfter(since), [], "fewer endpoints with the same reason");
+  c1.serve("shop/web", addresses(2));
+  await world.pass(20_000);
+  assert.match(c2.ready(), /^True Ready ClusterSetIP \S+\.$/);
+});
+
+for (const onHub of [false, true]) {
+  test(`${onHub ? "on a hub" : "in a mesh"}: an export says that other clusters reject endpoints, until they do not, also after a restart`, async () => {
+    const world = new ControllerWorld(["c1", "c2"], undefined, onHub);
+    const [c1, c2] = world.clusters;
+    for (const cluster of world.clusters) cluster.namespace("shop");
+    c1.offer("shop/web", ["10.1.0.7", "203.0.113.5", "203.0.113.6"]);
+    await world.run(20_000);
+    const place = onHub ? "Published to the hub" : "Published to this cluster's registry";
+    const by = onHub ? "the hub" : "cluster c2";
+    const rejected = (count: number, of: number) =>
+      `${count} of ${of} endpoints, such as 203.0.113.5, are outside the endpoint CIDRs that ${by} declares for this cluster: `;
+    const ready = () => exportOf(c1);
+    const used = onHub ? "Exported" : "Ready";
+    assert.ok(ready().startsWith(`True ${used} ${place}. ${rejected(2, 3)}"10.0.0.0/8,`), ready());
+    assert.match(ready(), / Left out: outside-endpoint-cidrs\.$/);
+    c1.serve("shop/web", ["203.0.113.5"]);
+    await world.pass(20_000);
+    const none = `False EndpointsLeftOut ${place}, but no other cluster uses an endpoint of it. ${rejected(1, 1)}`;
+    assert.ok(ready().startsWith(none), ready());
+    assert.deepEqual(c1.imported(), { "shop/web": "vip 203.0.113.5" });
+    assert.deepEqual(c2.imported(), { "shop/web": "vip" });
+    const since = c1.server.writes.length;
+    // The first time, c2 cannot be reached.
+    for (const unreachable of [["c2"], []]) {
+      world.misguided.clear();
+      for (const id of unreachable) world.misguided.add(id);
+      await c1.restart();
+      await world.pass(60_000);
+    }
+    const written = c1.writesAfter(since).filter(({ kind }) => kind === "serviceexports");
+    assert.deepEqual(written, [], "a restart says nothing new");
+    c1.serve("shop/web", ["10.1.0.7"]);
+    await world.pass(20_000);
+    assert.equal(ready(), `True ${used} ${place}.`);
+    await world.stop();
+  });
+}
+
+test("an export follows the ranges that are declared for its cluster", async () => {
+  const { world, c1, c2 } = worldWith();
+  const RANGES = "clusterset-proxy.io/endpoint-cidrs";
+  c1.offer("shop/web", ["10.1.0.7"]);
+  await world.run(20_000);
+  assert.equal(exportOf(c1), PUBLISHED);
+  c2.introduce("c1", undefined, { [RANGES]: "10.2.0.0/16" });
+  await world.pass(20_000);
+  assert.match(exportOf(c1), /^False .*cluster c2 declares .*"10\.2\.0\.0\/16"/);
+  c2.introduce("c1", undefined, { [RANGES]: "10.1.0.0/16" });
+  await world.pass(20_000);
+  assert.equal(exportOf(c1), PUBLISHED);
+});
+
+test("an export says in its condition what of it is not published, until all is", async () => {
+  const { world, c1 } = worldWith();
+  const metadata = { namespace: "shop", name: "web" };
+  const all = addresses(2);
+  const foreign = (cluster: string) =>
+    c1.apply({
+      kind: "EndpointSlice",
+      metadata: {
+        ...{ namespace: "shop", name: "web-other" },
+        labels: {
+          "kubernetes.io/service-name": "web",
+          "multicluster.kubernetes.io/source-cluster": cluster,
+        },
+      },
+      addressType: "IPv4",
+      ports: [{ name: "http", protocol: "TCP", port: 80 }],
+      endpoints: [{ addresses: ["10.9.0.1"], conditions: { ready: true } }],
+    });
+  const exported = (spec: object) => c1.apply({ kind: "ServiceExport", metadata, spec });
+  const labels = { "app.kubernetes.io/instance": "web", team: "shop" };
+  const ports = Array.from({ length: 150 }, (_, i) => `p${i} ${1000 + i}`);
+  await world.run(5000);
+  for (const [change, leftOut] of [
+    [() => c1.offer("shop/web", all), ""],
+    [() => foreign("c9"), "foreign-cluster"],
+    [() => foreign("c1"), ""],
+    [
+      () => c1.serve("shop/web", [...all, "169.254.169.254", "241.0.0.7"]),
+      "in-clusterset-cidr, link-local-address",
+    ],
+    [() => c1.serve("shop/web", [...all, "169.254.169.254"]), "link-local-address"],
+    [() => c1.serve("shop/web", all), ""],
+    [() => exported({ exportedLabels: labels }), "reserved-key"],
+    [
+      () => exported({ exportedAnnotations: { "example.com/notes": "x".repeat(40_000) } }),
+      "too-many-keys",
+    ],
+    [() => exported({}), ""],
+    [() => c1.serveAs("shop/web", all, { ports }), "too-many-ports"],
+  ] as const) {
+    change();
+    await world.pass(20_000);
+    const told = leftOut === "" ? "" : ` Left out: ${leftOut}.`;
+    assert.equal(exportOf(c1), `${PUBLISHED}${told}`);
+  }
 });

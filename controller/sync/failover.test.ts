@@ -4,7 +4,6 @@ import { at, type Fields } from "../../test/doubles/memory/fields.ts";
 import type { MemoryCluster } from "../../test/stages/controller-world.ts";
 import {
   ask,
-  eventsOf,
   failover,
   KEY,
   MANAGED_BY,
@@ -35,13 +34,13 @@ test("a Service that asks has the nearest other cluster's ready endpoints as ter
   assert.deepEqual(slice?.ports, [{ name: "http", protocol: "TCP", port: 80 }]);
   assert.deepEqual([failover(c2), failover(c3)], [[], []], "who does not ask has none");
   assert.equal(reasonOf(c1), "failover-prepared");
-  assert.deepEqual(eventsOf(c1), [
+  assert.deepEqual(c1.events("Service"), [
     "Normal FailoverPrepared: While no local endpoint is ready, the ClusterIP leads to endpoints of: c2.",
   ]);
   assert.match(await c1.metrics.text(), /failover_services{reason="failover-prepared"} 1/);
 });
 
-test("the slices follow the tiers: the next one without ready endpoints or at a silence of the nearest, and back; Events name the clusters", async () => {
+test("the slices follow the tiers: the next one without ready endpoints or at a drain or silence of the nearest, and back; Events name the clusters", async () => {
   const { world, c1, c2, c3 } = await open();
   assert.deepEqual(failover(c1), ["c2 10.2.0.7"]);
   c2.serve(KEY, ["10.2.0.7", "10.2.0.8"], ["10.2.0.7"]);
@@ -53,6 +52,14 @@ test("the slices follow the tiers: the next one without ready endpoints or at a 
   c2.serve(KEY, ["10.2.0.7"]);
   await world.pass(3000);
   assert.deepEqual(failover(c1), ["c2 10.2.0.7"]);
+  for (const [annotations, target] of [
+    [world.drain(10), "c3 10.3.0.7"],
+    [{}, "c2 10.2.0.7"],
+  ] as const) {
+    c2.annotate(annotations);
+    await world.pass(60_000);
+    assert.deepEqual(failover(c1), [target]);
+  }
   c2.server.fail();
   await world.pass(60_000);
   assert.deepEqual(failover(c1), ["c3 10.3.0.7"]);
@@ -62,30 +69,8 @@ test("the slices follow the tiers: the next one without ready endpoints or at a 
   for (const { server } of [c2, c3]) server.down = false;
   await world.pass(60_000);
   assert.deepEqual(failover(c1), ["c2 10.2.0.7"]);
-  const targets = eventsOf(c1).map((event) => /endpoints of: (.*)\.$/.exec(event)?.[1]);
+  const targets = c1.events("Service").map((event) => /endpoints of: (.*)\.$/.exec(event)?.[1]);
   assert.deepEqual(new Set(targets), new Set(["c2", "c3"]));
-});
-
-test("a drain of the nearest cluster leads to the next one until it ends", async () => {
-  const { world, c1, c2 } = await open();
-  const annotate = (annotations: Fields) =>
-    c2.server.objects.apply(
-      "clusterproperties",
-      "cluster.clusterset.k8s.io",
-      {
-        kind: "ClusterProperty",
-        metadata: { name: "cluster.clusterset.k8s.io", annotations },
-        spec: { value: "c2" },
-      },
-      "author",
-    );
-  const from = new Date(Date.UTC(2026, 5, 1) + world.clock.now()).toISOString();
-  annotate({ "clusterset-proxy.io/drain": `from=${from}; for=10m; by=ann; reason=upgrade` });
-  await world.pass(60_000);
-  assert.deepEqual(failover(c1), ["c3 10.3.0.7"]);
-  annotate({});
-  await world.pass(60_000);
-  assert.deepEqual(failover(c1), ["c2 10.2.0.7"]);
 });
 
 test("a region that the operator declares for a cluster counts, not the one that it publishes", async () => {
@@ -173,7 +158,7 @@ test("the Namespace asks for all its Services, and a Service can say no; slices 
   assert.deepEqual(failover(c1), []);
   assert.equal(reasonOf(c1), "not-exported-elsewhere");
   assert.match(
-    eventsOf(c1).at(-1) ?? "",
+    c1.events("Service").at(-1) ?? "",
     /^Warning FailoverNotPrepared: .*\(not-exported-elsewhere\)/,
   );
   ask(c1, "perhaps", "namespaces", "shop");
@@ -220,16 +205,6 @@ test("the cluster never exports its failover slices as its own endpoints, and th
   assert.equal(of(c2), "vip 10.2.0.7 10.3.0.7");
 });
 
-test("an address that the Service's own slices begin to list leaves its failover slices", async () => {
-  const { world, c1, c2 } = await open();
-  c2.serve(KEY, ["10.2.0.7", "10.1.0.8"]);
-  await world.pass(3000);
-  assert.deepEqual(failover(c1), ["c2 10.1.0.8", "c2 10.2.0.7"]);
-  c1.serve(KEY, ["10.1.0.7", "10.1.0.8"]);
-  await world.pass(3000);
-  assert.deepEqual(failover(c1), ["c2 10.2.0.7"]);
-});
-
 test("a headless Service, one of type ExternalName, and an exporter with open ranges have no failover, with the reason in an Event", async () => {
   const { world, c1, c2, c3 } = await open();
   const spec = (fields: Fields) =>
@@ -250,7 +225,7 @@ test("a headless Service, one of type ExternalName, and an exporter with open ra
   for (const { id } of [c2, c3]) c1.introduce(id, `to ${id}`, open_);
   await world.pass(60_000);
   assert.deepEqual([failover(c1), reasonOf(c1)], [[], "endpoint-cidrs-open"]);
-  const reasons = eventsOf(c1).map((event) => /\(([a-z-]+)\)/.exec(event)?.[1]);
+  const reasons = c1.events("Service").map((event) => /\(([a-z-]+)\)/.exec(event)?.[1]);
   for (const reason of ["service-headless", "service-external-name", "endpoint-cidrs-open"]) {
     assert.ok(reasons.includes(reason), `${reason}: ${reasons.join()}`);
   }

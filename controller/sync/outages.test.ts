@@ -13,40 +13,26 @@ const SERVICES: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Two clusters; the first one exports both Services, and no readiness is held back any more. */
-class Outage {
-  readonly world = new ControllerWorld(["c1", "c2"]);
-  readonly c1 = this.world.cluster("c1");
-  readonly c2 = this.world.cluster("c2");
-
-  static async begin(): Promise<Outage> {
-    const it = new Outage();
-    for (const cluster of it.world.clusters) cluster.namespace("shop");
-    for (const [key, addresses] of Object.entries(SERVICES)) {
-      it.c1.serve(key, addresses);
-      it.c1.export(key);
-    }
-    await it.world.run(60_000);
-    assert.deepEqual(it.imported(), all(""));
-    return it;
-  }
-
-  /** The API server of the first cluster does not answer for `seconds`; its watches stay open without events. */
-  async standsStill(ms: number): Promise<void> {
-    this.c1.server.weather = { delay: 1e12, lost: 0 };
-    await this.world.pass(ms);
-    this.c1.server.weather = FINE;
-  }
-
+async function begin() {
+  const world = new ControllerWorld(["c1", "c2"]);
+  const [c1, c2] = world.clusters;
+  for (const cluster of world.clusters) cluster.namespace("shop");
+  for (const [key, addresses] of Object.entries(SERVICES)) c1.offer(key, addresses);
+  await world.run(60_000);
+  assert.deepEqual(c2.imported(), all(""));
+  /** The API server of the first cluster does not answer; its watches stay open without events. */
+  const standStill = async (ms: number) => {
+    c1.server.weather = { delay: 1e12, lost: 0 };
+    await world.pass(ms);
+    c1.server.weather = FINE;
+  };
   /** Sets the state of all endpoints. */
-  turn(state: "dead" | "ready"): void {
+  const turn = (state: "dead" | "ready") => {
     for (const [key, addresses] of Object.entries(SERVICES)) {
-      this.c1.serve(key, addresses, state === "dead" ? addresses : []);
+      c1.serve(key, addresses, state === "dead" ? addresses : []);
     }
-  }
-
-  imported(): Record<string, string> {
-    return this.c2.imported();
-  }
+  };
+  return { world, c1, c2, standStill, turn };
 }
 
 /** The imports if all endpoints have this state. */
@@ -61,20 +47,20 @@ function all(state: "" | "(dead)" | "(serving)"): Record<string, string> {
 
 for (const seconds of [8, 20, 60]) {
   test(`after a pause of the API server of ${seconds} s, endpoints that it reports unready are serving until they are ready`, async () => {
-    const it = await Outage.begin();
-    await it.standsStill(seconds * 1000);
-    it.turn("dead");
-    await it.world.pass(10_000);
-    assert.deepEqual(it.imported(), all("(serving)"));
-    it.turn("ready");
-    await it.world.pass(1000);
-    assert.deepEqual(it.imported(), all(""));
+    const { world, c2, standStill, turn } = await begin();
+    await standStill(seconds * 1000);
+    turn("dead");
+    await world.pass(10_000);
+    assert.deepEqual(c2.imported(), all("(serving)"));
+    turn("ready");
+    await world.pass(1000);
+    assert.deepEqual(c2.imported(), all(""));
   });
 }
 
 test("endpoints that another product adds for other clusters do not count as ready after a pause", async () => {
-  const it = await Outage.begin();
-  it.c1.apply({
+  const { world, c1, c2, standStill, turn } = await begin();
+  c1.apply({
     kind: "EndpointSlice",
     metadata: {
       namespace: "shop",
@@ -91,26 +77,26 @@ test("endpoints that another product adds for other clusters do not count as rea
       conditions: { ready: true },
     })),
   });
-  await it.world.pass(1000);
-  await it.standsStill(20_000);
-  it.turn("dead");
-  await it.world.pass(10_000);
-  assert.deepEqual(it.imported(), all("(serving)"));
+  await world.pass(1000);
+  await standStill(20_000);
+  turn("dead");
+  await world.pass(10_000);
+  assert.deepEqual(c2.imported(), all("(serving)"));
 });
 
 test("without an outage endpoints become unready at once", async () => {
-  const it = await Outage.begin();
-  it.turn("dead");
-  await it.world.pass(1000);
-  assert.deepEqual(it.imported(), all("(dead)"));
+  const { world, c2, turn } = await begin();
+  turn("dead");
+  await world.pass(1000);
+  assert.deepEqual(c2.imported(), all("(dead)"));
 });
 
 test("endpoints that stay unready after an outage are published unready after 30 s", async () => {
-  const it = await Outage.begin();
-  await it.standsStill(20_000);
-  it.turn("dead");
-  await it.world.pass(45_000);
-  assert.deepEqual(it.imported(), all("(dead)"));
+  const { world, c2, standStill, turn } = await begin();
+  await standStill(20_000);
+  turn("dead");
+  await world.pass(45_000);
+  assert.deepEqual(c2.imported(), all("(dead)"));
 });
 
 const numbers = fc.infiniteStream(fc.double({ min: 0, max: 0.999, noNaN: true }));

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { POD_RANGES } from "../../test/generators/pod-ranges.ts";
+import { parseClusterProperty } from "../../agent/model/parse-cluster-property.ts";
+import { endpointRangesProperty } from "../../api/endpoint-ranges.ts";
+import { at } from "../../test/doubles/memory/fields.ts";
 import { ControllerWorld, type MemoryCluster } from "../../test/stages/controller-world.ts";
 
 const ALLOWED = "clusterset-proxy.io/allowed-namespaces";
@@ -49,67 +51,103 @@ test("annotations on a peer's Secret say in which namespaces it may export, and 
 test("on a hub the annotations are on the namespace of the registry", async () => {
   const world = ControllerWorld.withHub(["c1", "c2"]);
   const [c1, c2] = fill(world);
-  const name = "clusterset-registry-c1";
-  const labels = { "clusterset-proxy.io/registry": "c1" };
-  const annotations = { ...POD_RANGES, [ALLOWED]: "shop" };
-  const metadata = { name, labels, annotations };
-  world.hub?.objects.apply("namespaces", name, { kind: "Namespace", metadata }, "author");
+  world.declare("c1", { [ALLOWED]: "shop" });
   await world.run(15_000);
   assert.deepEqual(importsOf(c2), ["shop/web"]);
   // They do not limit what the cluster imports from itself.
   assert.deepEqual(importsOf(c1), NAMES);
 });
 
-const NAMESPACE = "clusterset-registry-c1";
 const REFUSED = 'refused_parts{from="member",reason="outside-endpoint-cidrs"}';
+const PROPERTY = endpointRangesProperty("c1");
+const FAILED = "Failed to write a ClusterProperty; retrying";
 
 /** Two members of a hub, of which c1 exports two endpoints, one in each of two ranges. */
-async function start() {
+function twoRanges(ranges: string) {
   const world = ControllerWorld.withHub(["c1", "c2"]);
   const [c1, c2] = world.clusters;
-  assert.ok(c1 && c2 && world.hub);
-  const { objects } = world.hub;
   for (const cluster of world.clusters) cluster.namespace("shop");
   c1.offer("shop/web", ["10.1.0.7", "10.9.0.9"]);
-  const declare = (ranges: string): void => {
-    const annotations = { "clusterset-proxy.io/endpoint-cidrs": ranges };
-    const labels = { "clusterset-proxy.io/registry": "c1" };
-    const metadata = { name: NAMESPACE, labels, annotations };
-    objects.apply("namespaces", NAMESPACE, { kind: "Namespace", metadata }, "author");
-  };
+  const declare = (text: string) =>
+    world.declare("c1", { "clusterset-proxy.io/endpoint-cidrs": text });
+  declare(ranges);
   return { world, c1, c2, declare };
 }
 
-test("on a hub the ranges declared on a namespace limit endpoints, and changes apply", async () => {
-  const { world, c2, declare } = await start();
-  declare("10.1.0.0/16");
-  await world.run(15_000);
-  assert.deepEqual(c2.imported(), { "shop/web": "vip 10.1.0.7" });
-  assert.match(await c2.metrics.text(), new RegExp(`${REFUSED} 1\n`));
-  declare("10.1.0.0/16,10.9.0.0/16");
-  await world.pass(5000);
-  assert.deepEqual(c2.imported(), { "shop/web": "vip 10.1.0.7 10.9.0.9" });
-  declare("everything");
-  await world.pass(5000);
-  assert.deepEqual(c2.imported(), { "shop/web": "vip 10.1.0.7 10.9.0.9" }, "as it was");
-  declare("10.9.0.0/16");
-  await world.pass(5000);
-  assert.deepEqual(c2.imported(), { "shop/web": "vip 10.9.0.9" });
-});
+const BOTH = { "shop/web": "vip 10.1.0.7 10.9.0.9" };
+const FIRST = { "shop/web": "vip 10.1.0.7" };
 
-test("a member with invalid ranges after a restart keeps its imports", async () => {
-  const { world, c2, declare } = await start();
+/** The ranges of c1 that a cluster publishes for its agents. */
+function published({ server }: MemoryCluster, name = PROPERTY): unknown {
+  return at(server.objects.get("clusterproperties", name), ["spec", "value"]);
+}
+
+test("the ranges that a hub declares for a peer limit endpoints, and are a ClusterProperty that agents accept; changes apply, until the peer leaves", async () => {
+  const { world, c1, c2, declare } = twoRanges("10.1.0.0/16, fd00:10:1::/48");
   await world.run(15_000);
-  const imported = { "shop/web": "vip 10.1.0.7 10.9.0.9" };
-  assert.deepEqual(c2.imported(), imported);
-  declare("everything");
+  assert.deepEqual(c2.imported(), FIRST);
+  assert.match(await c2.metrics.text(), new RegExp(`${REFUSED} 1\n`));
+  assert.equal(published(c2), "10.1.0.0/16,fd00:10:1::/48");
+  assert.equal(published(c1), undefined, "not its own");
+  const { problems } = parseClusterProperty(c2.server.objects.get("clusterproperties", PROPERTY));
+  assert.deepEqual(problems, []);
+  for (const ranges of ["10.1.0.0/16,10.9.0.0/16", "everything"]) {
+    declare(ranges);
+    await world.pass(5000);
+    assert.deepEqual(c2.imported(), BOTH);
+    assert.equal(published(c2), "10.1.0.0/16,10.9.0.0/16", "the last valid ones");
+  }
   await c2.restart();
   await world.pass(20_000);
-  assert.deepEqual(c2.imported(), imported);
+  assert.deepEqual(c2.imported(), BOTH, "ranges that are invalid from the start, too");
   declare("10.1.0.0/16");
   await world.pass(5000);
-  assert.deepEqual(c2.imported(), { "shop/web": "vip 10.1.0.7" });
+  assert.deepEqual(c2.imported(), FIRST);
+  assert.equal(published(c2), "10.1.0.0/16");
+  world.hub?.objects.delete("namespaces", "clusterset-registry-c1");
+  await world.pass(30_000);
+  assert.equal(published(c2), undefined);
 });
+
+test("ranges of peers are no properties of this cluster; another program's change is reverted, and a restart writes nothing", async () => {
+  const { world, c2 } = twoRanges("10.1.0.0/16");
+  await world.run(30_000);
+  const leases = JSON.stringify([...(world.hub?.objects.list("leases") ?? [])]);
+  assert.match(leases, /clusterset-registry-c2/);
+  assert.doesNotMatch(leases, /endpoint-cidrs/);
+  const wrong = { metadata: { name: PROPERTY }, spec: { value: "0.0.0.0/0" } };
+  c2.server.objects.apply("clusterproperties", PROPERTY, wrong, "author");
+  await world.pass(10_000);
+  assert.equal(published(c2), "10.1.0.0/16");
+  await c2.stop();
+  const { length } = c2.server.writes;
+  c2.start();
+  await world.pass(60_000);
+  const later = c2.server.writes.slice(length).map(({ kind }) => kind);
+  assert.ok(!later.includes("clusterproperties"), later.join());
+  assert.equal(published(c2), "10.1.0.0/16");
+});
+
+for (const [what, name, value] of [
+  ["the ranges of a peer", PROPERTY, "10.1.0.0/16"],
+  ["the cluster's ID", "cluster.clusterset.k8s.io", "c2"],
+] as const) {
+  test(`a write of ${what} to a ClusterProperty is retried until it succeeds, and the failure is logged and has an age`, async () => {
+    const { world, c2 } = twoRanges("10.1.0.0/16");
+    c2.server.denied.set(name, "a webhook is unavailable");
+    await world.run(40_000);
+    assert.equal(published(c2, name), undefined);
+    assert.ok(c2.log.includes(FAILED));
+    assert.ok((c2.controller?.queue.tasks.failingFor ?? 0) > 30_000);
+    c2.server.denied.clear();
+    await world.pass(7000);
+    assert.equal(published(c2, name), value);
+    const { length } = c2.server.writes;
+    await world.pass(120_000);
+    const later = c2.server.writes.slice(length).map(({ kind }) => kind);
+    assert.ok(!later.includes("clusterproperties"));
+  });
+}
 
 test("imports of a deleted namespace are not counted, those of a recreated one are", async () => {
   const world = await ControllerWorld.withExport(["c1", "c2"]);
@@ -130,4 +168,20 @@ test("imports of a deleted namespace are not counted, those of a recreated one a
   c2.namespace("shop");
   await world.pass(5000);
   assert.equal(await counted(), "1");
+});
+
+test("the region of a cluster that joins applies at once, although it is the last of three properties that are applied together", async () => {
+  const world = await ControllerWorld.withExport(["c1", "c2"]);
+  const [c1, c2] = world.clusters;
+  for (const [name, value] of [
+    ["clusterset.k8s.io", "all"],
+    ["tier.example.com", "gold"],
+    ["region.topology.k8s.io", "eu-west"],
+  ] as const) {
+    const property = { kind: "ClusterProperty", metadata: { name }, spec: { value } };
+    c1.server.objects.apply("clusterproperties", name, property, "author");
+    await world.pass(20);
+  }
+  await world.pass(3000);
+  assert.match(JSON.stringify(c2.server.objects.list("endpointslices")), /eu-west/);
 });

@@ -2,55 +2,18 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { at } from "../../test/doubles/memory/fields.ts";
-import { servicePort } from "../../test/generators/export-records.ts";
 import { forMany } from "../../test/generators/for-all.ts";
+import type { Serving } from "../../test/stages/cluster-manifests.ts";
 import { ControllerWorld, type MemoryCluster } from "../../test/stages/controller-world.ts";
 
 const KEY = "shop/web";
 const MINUTE = 60_000;
 
-interface Serving {
-  /** As of `servicePort`. */
-  readonly ports?: readonly string[];
-  readonly families?: readonly string[];
-  readonly isHeadless?: boolean;
-  readonly affinity?: "ClientIP" | "None";
-}
-
 /** A Service with one endpoint of each family. */
-function serve(
-  cluster: MemoryCluster,
-  { ports = ["http 80"], families = ["IPv4"], isHeadless = false, affinity = "None" }: Serving = {},
-): void {
-  const [namespace, name, n] = ["shop", "web", cluster.id.slice(1)];
-  const list = ports.map(servicePort).map((port) => ({ ...port }));
-  cluster.apply({
-    kind: "Service",
-    metadata: { namespace, name },
-    spec: {
-      type: "ClusterIP",
-      clusterIP: isHeadless ? "None" : "10.96.0.9",
-      ipFamilies: families,
-      ports: list,
-      sessionAffinity: affinity,
-    },
-  });
-  for (const addressType of ["IPv4", "IPv6"]) {
-    const address = addressType === "IPv4" ? `10.${n}.0.7` : `fd00:10:${n}::7`;
-    cluster.apply({
-      kind: "EndpointSlice",
-      metadata: {
-        namespace,
-        name: `${name}-${addressType.toLowerCase()}`,
-        labels: { "kubernetes.io/service-name": name },
-      },
-      addressType,
-      ports: list,
-      endpoints: families.includes(addressType)
-        ? [{ addresses: [address], conditions: { ready: true } }]
-        : [],
-    });
-  }
+function serve(cluster: MemoryCluster, serving: Serving = {}): void {
+  const n = cluster.id.slice(1);
+  const of = (family: string) => (family === "IPv4" ? `10.${n}.0.7` : `fd00:10:${n}::7`);
+  cluster.serveAs(KEY, (serving.families ?? ["IPv4"]).map(of), serving);
 }
 
 /** c1, c2 and c3; those of `exporters` export, the oldest first. */
@@ -70,8 +33,8 @@ async function open(exporters: Readonly<Record<string, Serving>>, onHub = false)
 }
 
 /** An import as clients and users see it. */
-function importOf({ server }: MemoryCluster) {
-  const object = server.objects.get("serviceimports", KEY);
+function importOf({ server }: MemoryCluster, key = KEY) {
+  const object = server.objects.get("serviceimports", key);
   const list = (path: readonly string[]) => (at(object, path) ?? []) as Record<string, unknown>[];
   const { ips: _, ...spec } = (at(object, ["spec"]) ?? {}) as Record<string, unknown>;
   return {
@@ -94,7 +57,8 @@ function portsOf({ server }: MemoryCluster): string[] {
   return [...new Set(slices)].sort();
 }
 
-const messageOf = (cluster: MemoryCluster) => cluster.condition("serviceimports", KEY).message;
+const UNHEARD = /^True Ready ClusterSetIP \S+\. Left out: not-heard\.$/;
+const HEARD = /^True Ready ClusterSetIP \S+\.$/;
 
 for (const onHub of [false, true]) {
   const where = onHub ? "on a hub" : "in a mesh";
@@ -126,32 +90,11 @@ test("after a restart while the hub is down, an import follows its own cluster, 
   const { ports, clusters } = importOf(c1);
   assert.deepEqual(ports, ["http 8080", "grpc 90"]);
   assert.deepEqual(clusters, ["c1", "c2"]);
-  assert.match(String(messageOf(c1)), /Left out: not-heard\.$/);
+  assert.match(c1.ready(), UNHEARD);
   if (world.hub) world.hub.down = false;
   await world.pass(MINUTE);
-  assert.match(String(messageOf(c1)), /^ClusterSetIP \S+\.$/);
+  assert.match(c1.ready(), HEARD);
   assert.deepEqual(c1.imported(), { [KEY]: "vip 10.1.0.7 10.2.0.7" });
-});
-
-test("the import says that a cluster is not read, and another restart and its return write no more than that", async () => {
-  const { world, c1, c2 } = await open({ c1: {}, c2: {} });
-  const before = importOf(c1);
-  c2.server.fail();
-  await world.pass(MINUTE);
-  await c1.restart();
-  await world.pass(2 * MINUTE);
-  assert.match(String(messageOf(c1)), /^ClusterSetIP \S+\. Left out: not-heard\.$/);
-  assert.deepEqual(importOf(c1), before);
-  let since = c1.server.writes.length;
-  await c1.restart();
-  await world.pass(2 * MINUTE);
-  assert.deepEqual(c1.writesAfter(since), []);
-  since = c1.server.writes.length;
-  c2.server.down = false;
-  await world.pass(2 * MINUTE);
-  assert.match(String(messageOf(c1)), /^ClusterSetIP \S+\.$/);
-  const imports = c1.writesAfter(since).filter(({ kind }) => kind === "serviceimports");
-  assert.equal(imports.length, 1);
 });
 
 test("a port whose number the oldest export changes is no longer the dead cluster's, as without a restart", async () => {
@@ -233,16 +176,18 @@ test("labels and annotations of a dead cluster that decides stay after a restart
 
 test("an import keeps what a dead cluster exports when all others withdraw, and goes when that cluster leaves", async () => {
   const { world, c1, c2, c3 } = await open({ c1: {}, c2: { ports: ["grpc 90"] } });
+  c1.offer("shop/api", ["10.1.0.8"]);
+  await world.pass(5000);
   c2.server.fail();
   await c1.restart();
   await c3.restart();
   await world.pass(MINUTE);
-  c1.delete("ServiceExport", KEY);
+  for (const key of [KEY, "shop/api"]) c1.delete("ServiceExport", key);
   await world.pass(MINUTE);
   for (const cluster of [c1, c3]) {
     assert.deepEqual(importOf(cluster).ports, ["grpc 90"]);
     assert.deepEqual(importOf(cluster).clusters, ["c2"]);
-    assert.deepEqual(cluster.imported(), { [KEY]: "vip 10.2.0.7(serving)" });
+    assert.deepEqual(cluster.imported(), { [KEY]: "vip 10.2.0.7(serving)" }, "shop/api is gone");
   }
   c1.delete("Secret", "clusterset-proxy/peer-c2");
   await world.pass(MINUTE);
@@ -263,10 +208,77 @@ test("an import of an earlier release, which does not show what a dead cluster e
   serve(c1, { ports: ["http 80", "admin 9090"] });
   await world.pass(2 * MINUTE);
   assert.deepEqual(importOf(c1), before);
-  assert.match(String(messageOf(c1)), /Left out: not-heard\.$/);
+  assert.match(c1.ready(), UNHEARD);
   c2.server.down = false;
   await world.pass(2 * MINUTE);
   assert.deepEqual(importOf(c1).ports, ["http 80", "admin 9090"]);
+});
+
+const NAMES = Array.from({ length: 10 }, (_, i) => `shop/web-${i}`);
+
+/** Clusters in sync that both export each of `NAMES`; c1 has no endpoint of the first. */
+async function manyImports() {
+  const world = new ControllerWorld(["c1", "c2"]);
+  const [c1, c2] = world.clusters;
+  for (const [i, cluster] of world.clusters.entries()) {
+    cluster.namespace("shop");
+    for (const [j, key] of NAMES.entries()) {
+      cluster.offer(key, i + j === 0 ? [] : [`10.${i + 1}.0.${j + 1}`]);
+    }
+  }
+  await world.run(20_000);
+  return { world, c1, c2 };
+}
+
+/** Each import that was written, as often as it was. */
+function importsWritten(cluster: MemoryCluster, since: number): string[] {
+  const writes = cluster.writesAfter(since).filter(({ kind }) => kind === "serviceimports");
+  return writes.map(({ key }) => key).sort();
+}
+
+test("imports of a cluster that is unreachable since a restart say so once it is stale, and stop when it is read", async () => {
+  const { world, c1, c2 } = await manyImports();
+  await c2.stop();
+  c1.server.fail();
+  const slices = JSON.stringify(c2.imported());
+  let since = c2.server.writes.length;
+  c2.start();
+  await world.pass(25_000);
+  assert.deepEqual(importsWritten(c2, since), [], "it has its time to renew");
+  await world.pass(95_000);
+  assert.deepEqual(importsWritten(c2, since), NAMES.toSorted(), "one write each");
+  for (const key of NAMES) {
+    assert.match(c2.ready(key), UNHEARD);
+    assert.deepEqual(importOf(c2, key).clusters, ["c1", "c2"]);
+  }
+  assert.deepEqual(
+    JSON.stringify(c2.imported()),
+    slices.replace(/(10\.1\.0\.\d+)/g, "$1(serving)"),
+    "the endpoints of the lost cluster stay as a last resort",
+  );
+  since = c2.server.writes.length;
+  await c2.restart();
+  await world.pass(120_000);
+  assert.deepEqual(c2.writesAfter(since), [], "another restart changes nothing");
+  c1.server.down = false;
+  await world.pass(120_000);
+  for (const key of NAMES) assert.match(c2.ready(key), HEARD);
+  assert.deepEqual(importsWritten(c2, since), NAMES.toSorted(), "one write each");
+  assert.equal(JSON.stringify(c2.imported()), slices);
+});
+
+test("a restart writes nothing, also if a cluster's controller has stopped before and only its API server answers", async () => {
+  const { world, c1, c2 } = await manyImports();
+  let since = c2.server.writes.length;
+  await c2.restart();
+  await world.pass(120_000);
+  assert.deepEqual(c2.writesAfter(since), []);
+  await c1.stop();
+  await world.pass(120_000);
+  since = c2.server.writes.length;
+  await c2.restart();
+  await world.pass(120_000);
+  assert.deepEqual(c2.writesAfter(since), []);
 });
 
 const SERVING: fc.Arbitrary<Serving> = fc.record({

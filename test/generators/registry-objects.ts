@@ -12,16 +12,17 @@ export const REGISTRY = {
   endpointCidrs: [cidr("10.2.0.0/16")],
 };
 
-/** What is different in `metadata`. */
-export interface Metadata {
+/** What is different in `metadata`, and in the other fields. */
+export interface Change {
   readonly namespace?: string;
   readonly name?: string;
   readonly labels?: Fields;
   readonly annotations?: Fields;
+  readonly spec?: Fields;
 }
 
 /** A valid record of demo/serve, with these changes. */
-export function record({ labels, annotations, ...metadata }: Metadata, spec: Fields = {}): unknown {
+export function record({ labels, annotations, spec, ...metadata }: Change): unknown {
   return {
     metadata: {
       namespace: NAMESPACE,
@@ -39,8 +40,8 @@ export function record({ labels, annotations, ...metadata }: Metadata, spec: Fie
   };
 }
 
-/** A slice of that record. */
-export function slice({ labels, ...metadata }: Metadata, fields: Fields = {}): unknown {
+/** A slice of that record; `spec`: its fields. */
+export function slice({ labels, spec, ...metadata }: Change): unknown {
   return {
     metadata: {
       namespace: NAMESPACE,
@@ -51,12 +52,12 @@ export function slice({ labels, ...metadata }: Metadata, fields: Fields = {}): u
     addressType: "IPv4",
     ports: [{ name: "http", port: 8080 }],
     endpoints: [{ addresses: ["10.2.0.1"] }],
-    ...fields,
+    ...spec,
   };
 }
 
 /** The Lease of that cluster. */
-export function lease({ labels, ...metadata }: Metadata, spec: Fields = {}): unknown {
+export function lease({ labels, spec, ...metadata }: Change): unknown {
   return {
     metadata: { namespace: NAMESPACE, name: "cluster", labels: { ...labels }, ...metadata },
     spec: {

@@ -12,16 +12,7 @@ import { at, type Fields } from "../doubles/memory/fields.ts";
 import { MemoryApiServer, type Written } from "../doubles/memory/memory-api-server.ts";
 import { Mortal } from "../doubles/memory/mortal.ts";
 import { POD_RANGES } from "../generators/pod-ranges.ts";
-
-const KINDS: Readonly<Record<string, string>> = {
-  EndpointSlice: "endpointslices",
-  IPAddress: "ipaddresses",
-  Namespace: "namespaces",
-  Secret: "secrets",
-  Service: "services",
-  ServiceExport: "serviceexports",
-  ServiceImport: "serviceimports",
-};
+import { KINDS, keyOf, type Serving, serviceManifests } from "./cluster-manifests.ts";
 
 interface Replica {
   readonly controller: Controller;
@@ -151,23 +142,17 @@ export class MemoryCluster {
     dead: readonly string[] = [],
     port: number = 80,
   ): void {
-    const [namespace = "", name = ""] = key.split("/");
-    const ports = [{ name: "http", protocol: "TCP", port }];
-    this.apply({
-      kind: "Service",
-      metadata: { namespace, name },
-      spec: { type: "ClusterIP", clusterIP: "10.96.0.9", ipFamilies: ["IPv4"], ports },
-    });
-    this.apply({
-      kind: "EndpointSlice",
-      metadata: { namespace, name: `${name}-1`, labels: { "kubernetes.io/service-name": name } },
-      addressType: "IPv4",
-      ports,
-      endpoints: addresses.map((address) => ({
-        addresses: [address],
-        conditions: { ready: !dead.includes(address) },
-      })),
-    });
+    this.serveAs(key, addresses, { ports: [`http ${port}`], dead });
+  }
+
+  /** The same, with more to say of the Service. Kubernetes updates its slices afterwards. */
+  serveAs(key: string, addresses: readonly string[], serving: Serving = {}): void {
+    const isThere = (slice: string) => this.server.objects.get("endpointslices", slice);
+    for (const manifest of serviceManifests(key, addresses, serving)) {
+      // Kubernetes empties the slice of a family that a Service had, and makes none of one that it never had.
+      const isEmpty = manifest.addressType === "IPv6" && manifest.endpoints?.length === 0;
+      if (!isEmpty || isThere(keyOf(manifest)) !== undefined) this.apply(manifest);
+    }
   }
 
   export(key: string): void {
@@ -179,6 +164,12 @@ export class MemoryCluster {
   offer(key: string, addresses: readonly string[]): void {
     this.serve(key, addresses);
     this.export(key);
+  }
+
+  /** What an operator writes on the ClusterProperty that names the cluster. */
+  annotate(annotations: Readonly<Record<string, string>>): void {
+    const metadata = { name: "cluster.clusterset.k8s.io", annotations };
+    this.apply({ kind: "ClusterProperty", metadata, spec: { value: this.id } });
   }
 
   /** Introduces another cluster; `way`: how it is reached, `scope`: annotations that limit what it may export. */
@@ -219,11 +210,32 @@ export class MemoryCluster {
     return all.find((one) => at(one, ["type"]) === type) ?? {};
   }
 
-  /** What imported slices tell nodes of endpoints that leave or return. */
-  shifts(): unknown[] {
-    return this.#importedSlices().map(([, slice]) =>
-      at(slice, ["metadata", "annotations", "clusterset-proxy.io/shift"]),
-    );
+  /** Status, reason and message of the condition Ready of an import or export. */
+  ready(
+    key = "shop/web",
+    resource: "serviceexports" | "serviceimports" = "serviceimports",
+  ): string {
+    const { status = "", reason = "", message = "" } = this.condition(resource, key);
+    return `${status} ${reason} ${message}`.trim();
+  }
+
+  /** Events of objects of a kind: type, reason and message, with how many one stands for. */
+  events(kind: string, ...reasons: readonly string[]): string[] {
+    return this.server.objects
+      .list("events")
+      .filter((event) => at(event, ["involvedObject", "kind"]) === kind)
+      .filter(({ reason }) => reasons.length === 0 || reasons.includes(String(reason)))
+      .map(({ type, reason, count, message }) => {
+        const times = Number(count) > 1 ? ` x${String(count)}` : "";
+        return `${String(type)} ${String(reason)}${times}: ${String(message)}`;
+      });
+  }
+
+  /** What imported slices of a service tell nodes of endpoints that leave or return. */
+  shifts(name = "shop/web"): unknown[] {
+    return this.#importedSlices()
+      .filter(([key]) => key === name)
+      .map(([, slice]) => at(slice, ["metadata", "annotations", "clusterset-proxy.io/shift"]));
   }
 
   /** Imported slices of names that have no import. */
@@ -289,8 +301,10 @@ export class ControllerWorld<const Names extends readonly string[] = readonly st
     this.random = random;
     const made = names.map((name) => new MemoryCluster(this, name, name.split("-")[0]));
     this.clusters = made as unknown as Clusters<Names>;
-    if (onHub) this.hub = this.#newHub();
-    else for (const { id } of made) for (const one of made) if (one.id !== id) one.introduce(id);
+    if (onHub) {
+      this.hub = new MemoryApiServer("hub", this.clock, random);
+      for (const { id } of made) this.declare(id, {});
+    } else for (const { id } of made) for (const one of made) if (one.id !== id) one.introduce(id);
   }
 
   /** Clusters in step, the first of which exports shop/web with one endpoint, 10.1.0.7; all have the namespace. */
@@ -323,6 +337,25 @@ export class ControllerWorld<const Names extends readonly string[] = readonly st
     return found;
   }
 
+  /** The time of day, so many seconds from now. */
+  timeIn(seconds = 0): string {
+    return new Date(Date.UTC(2026, 5, 1) + this.clock.now() + seconds * 1000).toISOString();
+  }
+
+  /** The annotation of a drain from now on, for so many minutes. */
+  drain(minutes: number, by = "ann"): Record<string, string> {
+    const text = `from=${this.timeIn()}; for=${minutes}m; by=${by}; reason=kernel upgrade`;
+    return { "clusterset-proxy.io/drain": text };
+  }
+
+  /** What the hub's operator writes on the namespace of a cluster's registry. */
+  declare(id: string, annotations: Readonly<Record<string, string>>): void {
+    const name = registryNamespace(id);
+    const labels = { "clusterset-proxy.io/registry": id };
+    const metadata = { name, labels, annotations: { ...POD_RANGES, ...annotations } };
+    this.hub?.objects.apply("namespaces", name, { kind: "Namespace", metadata }, "author");
+  }
+
   /** Starts all controllers. */
   start(): void {
     for (const cluster of this.clusters) cluster.start();
@@ -350,18 +383,6 @@ export class ControllerWorld<const Names extends readonly string[] = readonly st
     for (const cluster of this.clusters) while (cluster.replicas > 0) await cluster.stop();
   }
 
-  /** A hub with the registry of each cluster. */
-  #newHub(): MemoryApiServer {
-    const hub = new MemoryApiServer("hub", this.clock, this.random);
-    for (const { id } of this.clusters) {
-      const name = registryNamespace(id);
-      const labels = { "clusterset-proxy.io/registry": id };
-      const metadata = { name, labels, annotations: POD_RANGES };
-      hub.objects.apply("namespaces", name, { kind: "Namespace", metadata }, "author");
-    }
-    return hub;
-  }
-
   /** Lets all that can happen without time happen. */
   async #settle(): Promise<void> {
     for (let turn = 0; turn < 4; turn++) await setImmediate();
@@ -375,13 +396,4 @@ export function worldWith(...flags: readonly string[]) {
   const [c1, c2] = [world.cluster("c1"), world.cluster("c2")];
   c2.flags = flags;
   return { world, c1, c2 };
-}
-
-function keyOf(object: Fields): string {
-  const text = (name: string): string => {
-    const value = at(object, ["metadata", name]);
-    return typeof value === "string" ? value : "";
-  };
-  const namespace = text("namespace");
-  return namespace === "" ? text("name") : `${namespace}/${text("name")}`;
 }

@@ -32,13 +32,6 @@ export function failover(cluster: MemoryCluster): string[] {
     .sort();
 }
 
-export function eventsOf({ server }: MemoryCluster): string[] {
-  return server.objects
-    .list("events")
-    .filter((event) => at(event, ["involvedObject", "kind"]) === "Service")
-    .map(({ type, reason, message }) => `${String(type)} ${String(reason)}: ${String(message)}`);
-}
-
 export function reasonOf({ controller }: MemoryCluster): string | undefined {
   const view = controller && debugView(controller, () => ({}));
   return view?.failover?.find(({ service }) => service === KEY)?.because;

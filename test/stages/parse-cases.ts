@@ -3,11 +3,11 @@ import { test } from "node:test";
 import type { Problem } from "../../api/problem.ts";
 
 /**
- * By name: an object, what its fact has besides that of the plain object (undefined: it has no fact), and each
+ * By name: an object, or what is particular about it, what its fact has besides that of the plain object (undefined: it has no fact), and each
  * problem as `reason field`.
  */
-export type ParseCases = Readonly<
-  Record<string, readonly [object: unknown, fact: object | undefined, ...problems: string[]]>
+export type ParseCases<Given = unknown> = Readonly<
+  Record<string, readonly [object: Given, fact: object | undefined, ...problems: string[]]>
 >;
 
 interface Parsed {
@@ -16,9 +16,9 @@ interface Parsed {
 }
 
 /** One test for each case; `plain`: the fact of the plain object. */
-export function testCases(
-  cases: ParseCases,
-  parse: (object: unknown) => Parsed,
+export function testCases<Given>(
+  cases: ParseCases<Given>,
+  parse: (object: Given) => Parsed,
   plain: object,
 ): void {
   for (const [name, [object, fact, ...problems]] of Object.entries(cases)) {

@@ -5,8 +5,94 @@ import { ApiFault } from "../../common/kubernetes/api-fault.ts";
 import type { ApiRequest, ApiResponse } from "../../common/kubernetes/api-server.ts";
 import { Recovery } from "../../common/kubernetes/recovery.ts";
 import { FakeClock } from "../../test/doubles/fake-clock.ts";
+import { logLines } from "../../test/doubles/log-lines.ts";
+import { exportRecord } from "../../test/generators/export-records.ts";
+import { UNLIMITED } from "../model/peer-scope.ts";
+import { ControllerMetrics } from "../observe/metrics.ts";
+import { Observer } from "../observe/observer.ts";
+import { encodeRecord } from "../registry/encode.ts";
+import { recordName, registryNamespace } from "../registry/names.ts";
 import { FactStore } from "../stores/fact-store.ts";
+import type { Follow } from "../stores/informer.ts";
 import { LeaseRenewer } from "./lease-renewer.ts";
+import { Members } from "./members.ts";
+import { ReconcileQueue } from "./reconcile-queue.ts";
+
+/** Two peers and the local cluster, connected to a work queue; their objects are those that the test puts. */
+async function start() {
+  const clock = new FakeClock();
+  const { log } = logLines();
+  const events = new Observer(log, new ControllerMetrics());
+  const queue = new ReconcileQueue({ clock, events, random: () => 0 } as never);
+  const order: string[] = [];
+  const reconcilers = {
+    due: () => undefined,
+    failover: { concerns: () => false, names: () => [] },
+    properties: { names: () => [] },
+    exported: () => [],
+    exports: () => [],
+    imported: () => [],
+    importedFrom: () => [],
+    reconcile: async (kind: string, key: string) => {
+      order.push(`${kind} ${key}`);
+      await setImmediate();
+    },
+  };
+  queue.begin(reconcilers as never);
+  const members = new Members({
+    today: () => new Date(0),
+    windows: { drainWindow: 0, returnWindow: 0 },
+    clock,
+    clusterSetCidrs: [],
+    maxRules: 1000,
+    dirty: queue.dirty,
+    synced: (cluster) => queue.importAll(cluster),
+    turned: (cluster) => queue.importFrom(cluster),
+    connection: () => undefined,
+    accepted: () => undefined,
+    events,
+  });
+  const sinks = new Map<string, Parameters<Follow>[1]>();
+  for (const id of ["c1", "c2", "c3"]) {
+    const namespace = registryNamespace(id);
+    const member = members.add({ id, namespace, isOurs: id === "c1" });
+    await member.connect((query, to) => {
+      sinks.set(`${id} ${query.resource}`, to);
+      return {
+        start: () => to.listed(),
+        stop: () => Promise.resolve(),
+        wrote: () => undefined,
+        found: () => undefined,
+        erased: () => undefined,
+        rewound: () => undefined,
+      };
+    }, UNLIMITED);
+  }
+  const put = (cluster: string, name: string): void => {
+    const record = exportRecord({ cluster, key: `shop/${name}` });
+    const namespace = registryNamespace(cluster);
+    const key = `${namespace}/${recordName(`shop/${name}`)}`;
+    sinks.get(`${cluster} serviceimports`)?.changed(key, encodeRecord(record, namespace), 0);
+  };
+  const settle = async (): Promise<void> => {
+    while (queue.tasks.depth + queue.tasks.working > 0) await setImmediate();
+  };
+  return { members, order, put, settle };
+}
+
+test("changes of a peer with thousands of them do not hold up those of another peer, or our own", async () => {
+  const { order, put, settle, members } = await start();
+  await settle();
+  order.length = 0;
+  for (let i = 0; i < 5000; i++) put("c2", `flood-${i}`);
+  put("c3", "calm");
+  put("c1", "ours");
+  await settle();
+  assert.ok(order.indexOf("import shop/calm") < 20, `${order.indexOf("import shop/calm")}`);
+  assert.ok(order.indexOf("import shop/ours") < 20, `${order.indexOf("import shop/ours")}`);
+  assert.ok(order.includes("import shop/flood-4999"));
+  await members.stop();
+});
 
 /** A renewer, and an API server whose answers a test triggers. */
 class Bench {

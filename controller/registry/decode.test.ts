@@ -1,0 +1,348 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import {
+  ANNOTATION_ACCEPTED_CIDRS,
+  ANNOTATION_COMPLETE,
+  ANNOTATION_EXPORTED_ANNOTATIONS,
+  ANNOTATION_EXPORTED_AT,
+  ANNOTATION_EXPORTED_LABELS,
+  ANNOTATION_VERSION,
+  LABEL_CLUSTER_SET,
+  LABEL_RECORD,
+  LABEL_REGION,
+  LABEL_SOURCE_CLUSTER,
+} from "../../api/keys.ts";
+import type { Fields } from "../../api/parse/fields.ts";
+import {
+  type Change,
+  lease,
+  REGISTRY,
+  record,
+  slice,
+} from "../../test/generators/registry-objects.ts";
+import { type ParseCases, testCases } from "../../test/stages/parse-cases.ts";
+import { decodeCluster } from "./decode-cluster.ts";
+import { decodeRecord } from "./decode-record.ts";
+import { decodeSlice } from "./decode-slice.ts";
+
+const PLAIN_RECORD = {
+  cluster: "c2",
+  key: "demo/serve",
+  exported: Date.UTC(2026, 0, 1),
+  metadata: { labels: {}, annotations: {} },
+  headless: false,
+  ports: [{ name: "http", protocol: "TCP", port: 80 }],
+  families: ["IPv4"],
+  sessionAffinity: "None",
+};
+
+const OTHER_LABEL = { labels: { [LABEL_RECORD]: "other.demo" } };
+const RECORD_LABEL = `metadata.labels[${LABEL_RECORD}]`;
+const SOURCE_LABEL = `metadata.labels[${LABEL_SOURCE_CLUSTER}]`;
+const labelled = (labels: object) => ({
+  annotations: { [ANNOTATION_EXPORTED_LABELS]: JSON.stringify(labels) },
+});
+const annotated = (annotations: object) => ({
+  annotations: { [ANNOTATION_EXPORTED_ANNOTATIONS]: JSON.stringify(annotations) },
+});
+const LABELS_PATH = `metadata.annotations[${ANNOTATION_EXPORTED_LABELS}]`;
+const ANNOTATIONS_PATH = `metadata.annotations[${ANNOTATION_EXPORTED_ANNOTATIONS}]`;
+const AT_PATH = `metadata.annotations[${ANNOTATION_EXPORTED_AT}]`;
+const many = (count: number) =>
+  Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${100 + i}`, "v"]));
+const carried = (labels: object, annotations: object = {}) => ({
+  metadata: { labels, annotations },
+});
+
+describe("a record", () => {
+  const cases: ParseCases<Change> = {
+    "that is plain": [{}, {}],
+    "of a headless Service": [{ spec: { type: "Headless" } }, { headless: true }],
+    "without the label, so somebody's own": [{ labels: { [LABEL_RECORD]: null } }, undefined],
+    "in another namespace": [{ namespace: "demo" }, undefined, "misplaced metadata.namespace"],
+    "under a name of no Service": [{ name: "serve" }, undefined, "misplaced metadata.name"],
+    "under a name of three parts": [{ name: "a.b.c" }, undefined, "misplaced metadata.name"],
+    "labelled as another": [OTHER_LABEL, undefined, `misplaced ${RECORD_LABEL}`],
+    "that claims its own cluster": [{ labels: { [LABEL_SOURCE_CLUSTER]: "c2" } }, {}],
+    "that claims another cluster": [
+      { labels: { [LABEL_SOURCE_CLUSTER]: "c1" } },
+      undefined,
+      `foreign-cluster ${SOURCE_LABEL}`,
+    ],
+    "of another type": [{ spec: { type: "ExternalName" } }, undefined, "invalid-object spec.type"],
+    "of no age": [
+      { annotations: { [ANNOTATION_EXPORTED_AT]: null } },
+      undefined,
+      `invalid-object ${AT_PATH}`,
+    ],
+    "of 2019, before the API existed": [
+      { annotations: { [ANNOTATION_EXPORTED_AT]: "2019-12-31T23:59:59Z" } },
+      { exported: 8.64e15 },
+      `implausible-age ${AT_PATH}`,
+    ],
+    "of 2020": [
+      { annotations: { [ANNOTATION_EXPORTED_AT]: "2020-01-01T00:00:00Z" } },
+      { exported: Date.UTC(2020) },
+    ],
+    "without families": [{ spec: { ipFamilies: [] } }, undefined, "invalid-object spec.ipFamilies"],
+    "of a family twice": [
+      { spec: { ipFamilies: ["IPv6", "IPv6"] } },
+      { families: ["IPv6"] },
+      "invalid-object spec.ipFamilies",
+    ],
+    "of IPv6 first": [{ spec: { ipFamilies: ["IPv6", "IPv4"] } }, { families: ["IPv6", "IPv4"] }],
+    "with keys that pass for somebody else's": [
+      labelled({
+        "kubernetes.io/a": "1",
+        "x.k8s.io/a": "1",
+        "multicluster.x-k8s.io/a": "1",
+        "clusterset-proxy.io/import": "1",
+        "app.kubernetes.io/name": "1",
+        "notkubernetes.io/a": "1",
+      }),
+      carried({ "app.kubernetes.io/name": "1", "notkubernetes.io/a": "1" }),
+      ...Array.from({ length: 4 }, () => `reserved-key ${LABELS_PATH}`),
+    ],
+    "with keys of deployment tools": [
+      labelled({
+        "app.kubernetes.io/instance": "1",
+        "app.kubernetes.io/managed-by": "Helm",
+        "argocd.argoproj.io/instance": "1",
+        "helm.sh/chart": "1",
+        "kubectl.kubernetes.io/a": "1",
+        "kustomize.toolkit.fluxcd.io/name": "1",
+        "objectset.rio.cattle.io/hash": "1",
+      }),
+      carried({}),
+      ...Array.from({ length: 7 }, () => `reserved-key ${LABELS_PATH}`),
+    ],
+    "with annotations that say how the import is to be served": [
+      annotated({
+        "clusterset-proxy.io/cluster-selectors": "[]",
+        "clusterset-proxy.io/cluster-weights": "c1=1",
+        "clusterset-proxy.io/min-ready": "3",
+        "clusterset-proxy.io/on-endpoint-death": "reset",
+        "clusterset-proxy.io/unselected-clusters": "never",
+      }),
+      carried(
+        {},
+        {
+          "clusterset-proxy.io/cluster-selectors": "[]",
+          "clusterset-proxy.io/cluster-weights": "c1=1",
+          "clusterset-proxy.io/min-ready": "3",
+          "clusterset-proxy.io/on-endpoint-death": "reset",
+          "clusterset-proxy.io/unselected-clusters": "never",
+        },
+      ),
+    ],
+    "with labels that are none": [
+      labelled({ "a b": "1", b: "x y", c: 5, d: "", e: "e" }),
+      carried({ d: "", e: "e" }),
+      `invalid-name ${LABELS_PATH}`,
+      `invalid-label ${LABELS_PATH}[b]`,
+      `invalid-label ${LABELS_PATH}[c]`,
+    ],
+    "with more than 64 labels": [
+      labelled(many(65)),
+      carried(many(64)),
+      `too-many-keys ${LABELS_PATH}`,
+    ],
+    "with 64 annotations": [annotated(many(64)), carried({}, many(64))],
+    "with more than 32,768 characters of annotations": [
+      annotated({ a: "x".repeat(30_000), b: "x".repeat(3000), c: "x" }),
+      carried({}, { a: "x".repeat(30_000) }),
+      `too-many-keys ${ANNOTATIONS_PATH}`,
+    ],
+    "with labels that are no JSON object": [
+      { annotations: { [ANNOTATION_EXPORTED_LABELS]: "[]" } },
+      {},
+      `invalid-object ${LABELS_PATH}`,
+    ],
+    "that says a key twice": [
+      { annotations: { [ANNOTATION_EXPORTED_LABELS]: '{"a":"1","a":"2"}' } },
+      {},
+      `invalid-object ${LABELS_PATH}`,
+    ],
+    "with more than 100 ports": [
+      { spec: { ports: Array.from({ length: 101 }, (_, i) => ({ name: `p${i}`, port: i + 1 })) } },
+      {
+        ports: Array.from({ length: 100 }, (_, i) => ({
+          name: `p${i}`,
+          protocol: "TCP",
+          port: i + 1,
+        })),
+      },
+      "too-many-ports spec.ports",
+    ],
+    "with an application protocol that is none": [
+      { spec: { ports: [{ name: "http", port: 80, appProtocol: "a b" }] } },
+      {},
+      "invalid-name spec.ports[0].appProtocol",
+    ],
+    "with policies that are none": [
+      { spec: { sessionAffinity: "x", internalTrafficPolicy: "x", trafficDistribution: "x y" } },
+      {},
+      "invalid-policy spec.sessionAffinity",
+      "invalid-policy spec.internalTrafficPolicy",
+      "invalid-policy spec.trafficDistribution",
+    ],
+    "with an affinity of more than a day": [
+      {
+        spec: {
+          sessionAffinity: "ClientIP",
+          sessionAffinityConfig: { clientIP: { timeoutSeconds: 86_401 } },
+        },
+      },
+      { sessionAffinity: "ClientIP" },
+      "invalid-policy spec.sessionAffinityConfig.clientIP.timeoutSeconds",
+    ],
+  };
+  testCases(cases, (change) => decodeRecord(record(change), REGISTRY), PLAIN_RECORD);
+});
+
+describe("a record's slice", () => {
+  const READ = { address: "10.2.0.1", ready: true, serving: true, terminating: false };
+  const endpoint = (address: string, more: Fields = {}) => ({
+    endpoints: [{ addresses: [address], ...more }, { addresses: ["10.2.0.1"] }],
+  });
+  const cases: ParseCases<Change> = {
+    "that is plain": [{}, { endpoints: [READ] }],
+    "without the label, so somebody's own": [{ labels: { [LABEL_RECORD]: null } }, undefined],
+    "in another namespace": [{ namespace: "demo" }, undefined, "misplaced metadata.namespace"],
+    "under the record's own name": [{ name: "serve.demo" }, undefined, "misplaced metadata.name"],
+    "under any name": [{ name: "x" }, undefined, "misplaced metadata.name"],
+    "under another's name": [{ name: "other.demo.v4-0" }, undefined, `misplaced ${RECORD_LABEL}`],
+    "labelled as another's": [OTHER_LABEL, undefined, `misplaced ${RECORD_LABEL}`],
+    "that claims another cluster": [
+      { labels: { [LABEL_SOURCE_CLUSTER]: "c1" } },
+      undefined,
+      `foreign-cluster ${SOURCE_LABEL}`,
+    ],
+    "of names": [{ spec: { addressType: "FQDN" } }, undefined, "fqdn-slice addressType"],
+    "outside its cluster's ranges": [
+      { spec: endpoint("10.3.0.1") },
+      { endpoints: [READ] },
+      "outside-endpoint-cidrs endpoints[0].addresses[0]",
+    ],
+    "inside the ClusterSet CIDR": [
+      { spec: endpoint("241.0.0.1") },
+      { endpoints: [READ] },
+      "in-clusterset-cidr endpoints[0].addresses[0]",
+    ],
+    "at the node's own address": [
+      { spec: endpoint("127.0.0.1") },
+      { endpoints: [READ] },
+      "loopback-address endpoints[0].addresses[0]",
+    ],
+    "with names that are none": [
+      { spec: endpoint("10.2.0.2", { hostname: "a.b", nodeName: "N", zone: "a b" }) },
+      { endpoints: [{ ...READ, address: "10.2.0.2" }, READ] },
+      "invalid-name endpoints[0].hostname",
+      "invalid-name endpoints[0].nodeName",
+      "invalid-label endpoints[0].zone",
+    ],
+    "with conditions": [
+      {
+        spec: endpoint("10.2.0.2", {
+          conditions: { ready: false, serving: true, terminating: true },
+        }),
+      },
+      {
+        endpoints: [{ address: "10.2.0.2", ready: false, serving: true, terminating: true }, READ],
+      },
+    ],
+  };
+  testCases(
+    cases,
+    (change) => {
+      const { fact, problems } = decodeSlice(slice(change), REGISTRY);
+      return { fact: fact && { endpoints: fact.endpoints }, problems };
+    },
+    {},
+  );
+
+  test("may have any address if no range is declared for its cluster", () => {
+    const { fact } = decodeSlice(slice({ spec: endpoint("10.3.0.1") }), {
+      ...REGISTRY,
+      endpointCidrs: [],
+    });
+    assert.equal(fact?.endpoints.length, 2);
+  });
+});
+
+describe("a cluster's Lease", () => {
+  const READ = {
+    id: "c2",
+    uid: "u1",
+    properties: {},
+    leaseSeconds: 30,
+    renewal: "2026-01-01T00:00:00.000000Z",
+    complete: false,
+  };
+  const REGION_PATH = `metadata.labels[${LABEL_REGION}]`;
+  const cases: ParseCases<Change> = {
+    "that is plain": [{}, {}],
+    "of another name, so somebody's own": [{ name: "x" }, undefined],
+    "in another namespace": [{ namespace: "demo" }, undefined, "misplaced metadata.namespace"],
+    "that claims another cluster": [
+      { labels: { [LABEL_SOURCE_CLUSTER]: "c1" } },
+      undefined,
+      `foreign-cluster ${SOURCE_LABEL}`,
+    ],
+    "of a member": [
+      { labels: { [LABEL_CLUSTER_SET]: "prod", [LABEL_REGION]: "eu" } },
+      { clusterSet: "prod", region: "eu" },
+    ],
+    "of a registry that holds all that is exported": [
+      { annotations: { [ANNOTATION_COMPLETE]: "true" } },
+      { complete: true },
+    ],
+    "of a newer release": [
+      { annotations: { [ANNOTATION_VERSION]: "9.0.0-rc.1" } },
+      { version: "9.0.0-rc.1" },
+    ],
+    "of a release that is none": [
+      { annotations: { [ANNOTATION_VERSION]: "v".repeat(64) } },
+      {},
+      `invalid-object metadata.annotations[${ANNOTATION_VERSION}]`,
+    ],
+    "that says something else of it": [{ annotations: { [ANNOTATION_COMPLETE]: "perhaps" } }, {}],
+    "with the ranges that it declares for its peers": [
+      { annotations: { [ANNOTATION_ACCEPTED_CIDRS]: '{"c1":"10.1.0.0/16, fd00::/48"}' } },
+      { accepts: { c1: "10.1.0.0/16,fd00::/48" } },
+    ],
+    "with ranges of which some are none": [
+      {
+        annotations: { [ANNOTATION_ACCEPTED_CIDRS]: '{"c1":"10.1.0.0/99","c3":"10.3.0.0/16"}' },
+      },
+      { accepts: { c3: "10.3.0.0/16" } },
+      `invalid-cidr metadata.annotations[${ANNOTATION_ACCEPTED_CIDRS}]`,
+    ],
+    "with ranges that are no JSON": [
+      { annotations: { [ANNOTATION_ACCEPTED_CIDRS]: "10.1.0.0/16" } },
+      {},
+      `invalid-object metadata.annotations[${ANNOTATION_ACCEPTED_CIDRS}]`,
+    ],
+    "of a region that is none": [
+      { labels: { [LABEL_REGION]: "a b" } },
+      {},
+      `invalid-label ${REGION_PATH}`,
+    ],
+    "of nobody": [
+      { spec: { holderIdentity: "" } },
+      undefined,
+      "invalid-object spec.holderIdentity",
+    ],
+    "that was never renewed": [
+      { spec: { renewTime: null } },
+      undefined,
+      "invalid-object spec.renewTime",
+    ],
+    "for ever": [
+      { spec: { leaseDurationSeconds: 2 ** 31 - 1 } },
+      undefined,
+      "invalid-object spec.leaseDurationSeconds",
+    ],
+  };
+  testCases(cases, (change) => decodeCluster(lease(change), REGISTRY), READ);
+});

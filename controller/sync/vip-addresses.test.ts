@@ -1,0 +1,263 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { at } from "../../test/doubles/memory/fields.ts";
+import { FINE } from "../../test/doubles/memory/memory-api-server.ts";
+import { Chance } from "../../test/generators/chance.ts";
+import {
+  ControllerWorld,
+  type MemoryCluster,
+  worldWith,
+} from "../../test/stages/controller-world.ts";
+
+const READY = /^True Ready /;
+const CONFLICT = /^False VIPConflict /;
+
+// A rival may write every ServiceImport of the namespace `evil`, and nothing else.
+
+/** An import that a person wrote, as it stands afterwards. */
+function write(cluster: MemoryCluster, key: string, ...ips: readonly string[]): void {
+  const [namespace = "", name = ""] = key.split("/");
+  cluster.apply({
+    kind: "ServiceImport",
+    metadata: { namespace, name },
+    spec: { type: "ClusterSetIP", ports: [{ port: 80, protocol: "TCP" }], ips },
+  });
+}
+
+function vipsOf(cluster: MemoryCluster, key: string): string[] {
+  const ips = at(cluster.server.objects.get("serviceimports", key), ["spec", "ips"]);
+  return Array.isArray(ips) ? ips.map(String) : [];
+}
+
+/** The import that the IPAddress of a VIP names. */
+function holderOf(cluster: MemoryCluster, vip: string): string | undefined {
+  const parent = at(cluster.server.objects.get("ipaddresses", vip), ["spec", "parentRef"]);
+  if (parent === undefined) return undefined;
+  return [at(parent, ["namespace"]), at(parent, ["name"])].join("/");
+}
+
+/** Clusters with shop/web, which c1 exports, the namespace `evil`, and c2, whose imports are looked at. */
+async function stage(random?: () => number) {
+  const world = await ControllerWorld.withExport(["c1", "c2"], random);
+  const c2 = world.cluster("c2");
+  c2.namespace("evil");
+  await world.pass(5000);
+  const [vip = ""] = vipsOf(c2, "shop/web");
+  assert.notEqual(vip, "");
+  return { world, c2, vip };
+}
+
+test("an older import that lists the VIP of another gets a condition, and the VIP stays, also after a restart", async () => {
+  const { world, c2, vip } = await stage();
+  assert.equal(holderOf(c2, vip), "shop/web");
+  write(c2, "evil/old", vip);
+  await world.pass(5000);
+  assert.match(c2.ready("evil/old"), CONFLICT);
+  assert.match(c2.ready("shop/web"), READY);
+  await c2.restart();
+  await world.pass(40_000);
+  assert.equal(holderOf(c2, vip), "shop/web");
+  assert.deepEqual(vipsOf(c2, "shop/web"), [vip]);
+  write(c2, "evil/old", "241.0.0.200");
+  await world.pass(5000);
+  assert.equal(holderOf(c2, "241.0.0.200"), "evil/old");
+  assert.match(c2.ready("evil/old"), READY);
+});
+
+test("of two authors who write the same VIP, the first gets the IPAddress", async () => {
+  const { world, c2 } = await stage();
+  write(c2, "shop/hand", "241.0.0.77");
+  write(c2, "evil/hand", "241.0.0.77");
+  await world.pass(5000);
+  assert.equal(holderOf(c2, "241.0.0.77"), "shop/hand");
+  assert.match(c2.ready("evil/hand"), CONFLICT);
+});
+
+test("a VIP that several imports list when the controller starts stays with none, until one remains", async () => {
+  const { world, c2 } = await stage();
+  await c2.stop();
+  write(c2, "evil/hand", "241.0.0.77");
+  write(c2, "shop/hand", "241.0.0.77");
+  c2.start();
+  await world.pass(40_000);
+  assert.equal(holderOf(c2, "241.0.0.77"), undefined);
+  for (const key of ["evil/hand", "shop/hand"]) {
+    assert.match(c2.ready(key), CONFLICT);
+  }
+  c2.delete("ServiceImport", "evil/hand");
+  await world.pass(5000);
+  assert.equal(holderOf(c2, "241.0.0.77"), "shop/hand");
+});
+
+test("a VIP with the IPAddress of another program is not used: an export gets another one, an author a condition", async () => {
+  const { world, c2, vip } = await stage();
+  c2.delete("ServiceExport", "shop/web");
+  world.cluster("c1").delete("ServiceExport", "shop/web");
+  await world.pass(5000);
+  assert.equal(holderOf(c2, vip), undefined, "released with its import");
+  for (const address of [vip, "241.0.0.77"]) {
+    const parentRef = { resource: "services", namespace: "default", name: "kubernetes" };
+    c2.apply({ kind: "IPAddress", metadata: { name: address }, spec: { parentRef } });
+  }
+  write(c2, "shop/hand", "241.0.0.77");
+  world.cluster("c1").export("shop/web");
+  await world.pass(10_000);
+  assert.match(c2.ready("shop/hand"), CONFLICT);
+  const [other = ""] = vipsOf(c2, "shop/web");
+  assert.notEqual(other, vip);
+  assert.equal(holderOf(c2, other), "shop/web");
+});
+
+test("without IPAddresses, before Kubernetes 1.33, imports get VIPs, and a rival's is in conflict", async () => {
+  const world = new ControllerWorld(["c1", "c2"]);
+  const c2 = world.cluster("c2");
+  for (const { server } of world.clusters) server.unserved.add("ipaddresses");
+  for (const cluster of world.clusters) cluster.namespace("shop");
+  c2.namespace("evil");
+  world.cluster("c1").offer("shop/web", ["10.1.0.7"]);
+  await world.run(60_000);
+  const vips = vipsOf(c2, "shop/web");
+  assert.equal(vips.length, 1);
+  write(c2, "evil/old", ...vips);
+  await world.pass(5000);
+  assert.match(c2.ready("evil/old"), CONFLICT);
+  assert.match(c2.ready("shop/web"), READY);
+});
+
+const RIVALS = ["a", "old", "z"];
+const CLAIMS = [["241.0.0.77"], [], ["241.0.0.9"]];
+
+/** `SEEDS=1,2,3`: other seeds. */
+const SEEDS = process.env.SEEDS?.split(",").map(Number) ?? [1, 2, 3];
+
+for (const seed of SEEDS) {
+  test(`no sequence of a rival's writes moves a VIP, while controllers restart and others write (seed ${seed})`, async () => {
+    const chance = new Chance(seed);
+    const { world, c2, vip } = await stage(() => chance.next());
+    write(c2, "shop/hand", "241.0.0.77");
+    await world.pass(5000);
+    for (let i = 0; i < 60; i++) {
+      const rival = `evil/${RIVALS[chance.below(3)]}`;
+      const step = chance.next();
+      if (step < 0.6) write(c2, rival, ...(CLAIMS[chance.below(4)] ?? [vip]));
+      else if (step < 0.7) c2.delete("ServiceImport", rival);
+      else if (step < 0.8) write(c2, "shop/web");
+      else if (step < 0.9) {
+        c2.kill();
+        c2.start();
+      } else world.cluster("c1").serve("shop/web", [`10.1.0.${i + 1}`]);
+      await world.pass(chance.next() * 4000);
+      assert.equal(holderOf(c2, vip), "shop/web");
+      assert.equal(holderOf(c2, "241.0.0.77"), "shop/hand");
+    }
+    await world.pass(60_000);
+    assert.deepEqual(vipsOf(c2, "shop/web"), [vip]);
+  });
+}
+
+const KEY = "shop/hand";
+const NOT_ALLOWED = "is neither in --clusterset-cidr nor in --explicit-vip-cidrs.";
+
+test("an import with a VIP that agents refuse says so in its condition, until its VIP is allowed", async () => {
+  const { world, c2 } = worldWith("--explicit-vip-cidrs", "192.0.2.0/24");
+  world.start();
+  write(c2, KEY, "198.51.100.7");
+  await world.pass(20_000);
+  assert.equal(c2.ready(KEY), `False VIPNotAllowed vip-not-allowed: 198.51.100.7 ${NOT_ALLOWED}`);
+  const since = c2.server.writes.length;
+  await c2.restart();
+  await world.pass(60_000);
+  assert.deepEqual(c2.writesAfter(since), [], "it is said once");
+  write(c2, KEY, "192.0.2.7", "198.51.100.7");
+  await world.pass(20_000);
+  assert.equal(
+    c2.ready(KEY),
+    `True Ready ClusterSetIP 192.0.2.7. vip-not-allowed: 198.51.100.7 ${NOT_ALLOWED}`,
+  );
+  write(c2, KEY, "192.0.2.7");
+  await world.pass(20_000);
+  assert.equal(c2.ready(KEY), "True Ready ClusterSetIP 192.0.2.7.");
+});
+
+test("an import with a VIP that no agent can program says so, whatever ranges are allowed", async () => {
+  const { world, c2 } = worldWith("--explicit-vip-cidrs", "0.0.0.0/0,::/0");
+  world.start();
+  write(c2, KEY, "169.254.169.254");
+  await world.pass(20_000);
+  assert.equal(c2.ready(KEY), "False VIPNotAllowed vip-reserved: 169.254.169.254 cannot be a VIP.");
+  write(c2, KEY, "2001:db8::7");
+  await world.pass(20_000);
+  assert.match(c2.ready(KEY), /^False IPFamilyNotSupported family-off: 2001:db8::7 /);
+});
+
+test("an export that adopts an import with a refused VIP keeps it, and is not ready", async () => {
+  const { world, c1, c2 } = worldWith();
+  world.start();
+  write(c2, KEY, "198.51.100.7");
+  c1.offer(KEY, ["10.1.0.7"]);
+  await world.pass(20_000);
+  assert.match(c2.ready(KEY), /^False VIPNotAllowed vip-not-allowed: 198\.51\.100\.7 /);
+  assert.deepEqual(c2.imported(), { [KEY]: "vip 10.1.0.7" });
+});
+
+test("an import that waits for a VIP gets one as soon as another import gives it back", async () => {
+  const world = new ControllerWorld(["c1", "c2"]);
+  const [c1, c2] = world.clusters;
+  c2.ranges = "241.0.0.0/29";
+  for (const cluster of world.clusters) cluster.namespace("shop");
+  const names = Array.from({ length: 12 }, (_, i) => `shop/web-${i}`);
+  for (const [i, key] of names.entries()) c1.offer(key, [`10.1.0.${i + 1}`]);
+  await world.run(20_000);
+  const isServed = (key: string): boolean => c2.imported()[key]?.startsWith("vip") === true;
+  const served = names.filter(isServed);
+  const waiting = names.filter((key) => !isServed(key));
+  assert.ok(served.length > 1 && waiting.length > 1, `${served.length} of ${names.length}`);
+  c1.delete("ServiceExport", served[0] ?? "");
+  await world.pass(5_000);
+  assert.equal(waiting.filter(isServed).length, 1);
+  c1.delete("ServiceExport", served[1] ?? "");
+  await world.pass(5_000);
+  assert.equal(waiting.filter(isServed).length, Math.min(2, waiting.length));
+  assert.deepEqual(c2.sharedVips(), []);
+});
+
+/** Imports in a range of 254 addresses: some have the same first candidate. */
+const NAMES = Array.from({ length: 60 }, (_, i) => `shop/web-${i}`);
+/** With these seeds a VIP was allocated twice when it was not kept after a failed write. `SEEDS=1,2,3`: other seeds. */
+const LATE_SEEDS = process.env.SEEDS?.split(",").map(Number) ?? [20, 23, 26];
+
+for (const seed of LATE_SEEDS) {
+  test(`imports never share a VIP, even if an unanswered write was done and is reported late (seed ${seed})`, async () => {
+    const chance = new Chance(seed);
+    const world = new ControllerWorld(["c1", "c2"], () => chance.next());
+    const [c1, c2] = world.clusters;
+    for (const cluster of world.clusters) cluster.namespace("shop");
+    await world.run(20_000);
+    c2.server.weather = { delay: 1400, lost: 0.2 };
+    for (const [i, key] of NAMES.entries()) {
+      c1.offer(key, [`10.1.0.${i + 1}`]);
+    }
+    await world.pass(20_000);
+    c2.server.weather = FINE;
+    await world.pass(60_000);
+    assert.equal(Object.keys(c2.imported()).length, NAMES.length);
+    assert.deepEqual(c2.sharedVips(), []);
+  });
+}
+
+test("an import that waits for a VIP gets one as soon as a Node no longer has the range", async () => {
+  const { world, c1, c2 } = worldWith();
+  c2.server.objects.apply(
+    "nodes",
+    "n1",
+    { kind: "Node", metadata: { name: "n1" }, spec: { podCIDRs: ["241.0.0.0/16"] } },
+    "author",
+  );
+  await world.run(5000);
+  c1.offer(KEY, ["10.1.0.7"]);
+  await world.pass(60_000);
+  assert.match(c2.ready(KEY), /^False Pending range-exhausted: /);
+  c2.server.objects.delete("nodes", "n1");
+  await world.pass(3000);
+  assert.match(c2.ready(KEY), /^True Ready ClusterSetIP 241\.0\.0\.\d+\.$/);
+});
