@@ -114,15 +114,3 @@ test("a rule that is added to a chain of ours changes its digest", () => {
   const digest = (text: string) => parsed(text).chains.get("nat CSP-A");
   assert.notEqual(digest(own), digest(`${own}\n-A CSP-A -j ACCEPT`));
 });
-
-test("two tables are parsed separately", () => {
-  const state: KernelState = { chains: new Map(), jumps: [] };
-  for (const table of ["filter", "nat"] as const) {
-    const parser = new SaveParser(table, state);
-    parser.line(":CSP-A - [0:0]");
-    parser.line("-A OUTPUT -j CSP-A");
-    parser.end();
-  }
-  assert.deepEqual([...state.chains.keys()], ["filter CSP-A", "nat CSP-A"]);
-  assert.deepEqual(state.jumps, ["filter OUTPUT -j CSP-A", "nat OUTPUT -j CSP-A"]);
-});

@@ -1,14 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import {
-  comment,
-  dnat,
-  host,
-  remember,
-  remembered,
-  wasAddressedTo,
-  withProbability,
-} from "./rule.ts";
+import { comment, withProbability } from "./rule.ts";
 
 /** xt_statistic keeps a chance as a count of 1 / 2^31. */
 function counted(probability: number): number {
@@ -61,29 +53,4 @@ describe("comment", () => {
     assert.equal(comment(`${kept}x`), `-m comment --comment "${"x".repeat(252)}..."`);
     assert.equal(comment(kept.repeat(9)), comment(`${kept}x`));
   });
-});
-
-test("affinity is one list of each client, by its whole address", () => {
-  const four = "--name CSP-demo.serve-10.1.0.1 --mask 255.255.255.255 --rsource";
-  assert.equal(remember("CSP-demo.serve-10.1.0.1", "IPv4"), `-m recent --set ${four}`);
-  assert.equal(
-    remembered("CSP-demo.serve-10.1.0.1", 60, "IPv4"),
-    `-m recent --update --seconds 60 --reap ${four}`,
-  );
-  assert.equal(
-    remember("CSP-demo.serve-fd10::1", "IPv6"),
-    "-m recent --set --name CSP-demo.serve-fd10::1 --mask ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff --rsource",
-  );
-});
-
-test("addresses are written in the syntax of each family and match", () => {
-  assert.equal(dnat("10.1.0.1", 8080, "IPv4"), "-j DNAT --to-destination 10.1.0.1:8080");
-  assert.equal(dnat("fd10::1", 8080, "IPv6"), "-j DNAT --to-destination [fd10::1]:8080");
-  assert.equal(host("10.1.0.1", "IPv4"), "10.1.0.1/32");
-  assert.equal(host("fd10::1", "IPv6"), "fd10::1/128");
-  const origin = "-m conntrack --ctstate DNAT --ctorigdst";
-  assert.equal(wasAddressedTo("241.0.0.0/8", "IPv4"), `${origin} 241.0.0.0/8`);
-  assert.equal(wasAddressedTo("1.2.3.4/32", "IPv4"), `${origin} 1.2.3.4`);
-  assert.equal(wasAddressedTo("fd00::/32", "IPv6"), `${origin} fd00::/32`);
-  assert.equal(wasAddressedTo("fd00::1/128", "IPv6"), `${origin} fd00::1`);
 });

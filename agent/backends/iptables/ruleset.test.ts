@@ -129,16 +129,6 @@ COMMIT
 `,
     );
   });
-
-  test("nothing when nothing changes, or a change is reverted before it is taken", () => {
-    const stage = new Stage();
-    stage.ruleset.set("demo/serve", [virtualService()]);
-    stage.text();
-    assert.equal(stage.text(), "");
-    stage.ruleset.set("demo/serve", []);
-    stage.ruleset.set("demo/serve", [virtualService()]);
-    assert.equal(stage.text(), "");
-  });
 });
 
 test("a VIP that passes from one import to another leads to the new one, in any order of the calls", () => {
@@ -172,41 +162,6 @@ test("17 VIPs that share no more than the CIDR become 16, and the chain of the C
 });
 
 describe("explicit VIPs", () => {
-  test("have five jumps of their own each, up to sixteen of them", () => {
-    const stage = new Stage();
-    const text = stage.explicit(16);
-    assert.equal(stage.jumpsTo("EXPLICIT"), 32);
-    assert.equal(stage.jumpsTo("GUARD"), 2);
-    assert.equal(stage.jumpsTo("GUARD-EXPLICIT"), 32);
-    assert.equal(stage.jumpsTo("MASQUERADE"), 1 + 16);
-    assert.match(text, /-I PREROUTING 1 -d 198\.51\.100\.9\/32 .* -j CSP-EXPLICIT\n/);
-    assert.match(text, /-I POSTROUTING 1 .* --ctorigdst 198\.51\.100\.9 .* -j CSP-MASQUERADE\n/);
-    assert.deepEqual(stage.chains("EXPLICIT"), ["nat CSP-EXPLICIT"]);
-    assert.deepEqual(stage.chains("MASQ-"), []);
-    assert.deepEqual(stage.chains("GUARD-"), ["filter CSP-GUARD-EXPLICIT"]);
-  });
-
-  test("beyond sixteen share three trees, with one jump without an address to each", () => {
-    const stage = new Stage();
-    stage.explicit(16);
-    const text = stage.explicit(17);
-    assert.equal(stage.jumpsTo("EXPLICIT"), 2);
-    assert.equal(stage.jumpsTo("GUARD-EXPLICIT"), 2);
-    assert.equal(stage.jumpsTo("MASQ-EXPLICIT"), 1);
-    assert.equal(stage.jumpsTo("GUARD"), 2, "the ClusterSet CIDR's own");
-    assert.match(
-      text,
-      /-I FORWARD 1 -m conntrack ! --ctstate RELATED,ESTABLISHED,DNAT -m comment --comment \S+ -j CSP-GUARD-EXPLICIT\n/,
-    );
-    assert.match(text, /-D FORWARD -d 198\.51\.100\.9\/32 .* -j CSP-GUARD-EXPLICIT\n/);
-    assert.match(text, /-A CSP-G-\S+ -d 198\.51\.100\.9\/32 -p tcp .* -g CSP-GUARD\n/);
-    assert.match(
-      text,
-      /-A CSP-M-\S+ -m conntrack --ctstate DNAT --ctorigdst 198\.51\.100\.9 -g CSP-MASQUERADE\n/,
-    );
-    assert.match(text, /-A CSP-X-\S+ -d 198\.51\.100\.9\/32 -p tcp .* -g CSP-SVC-/);
-  });
-
   test("are guarded before they are dispatched, and removed in reverse order", () => {
     const stage = new Stage();
     stage.explicit(16);
@@ -219,46 +174,4 @@ describe("explicit VIPs", () => {
       assert.doesNotMatch(removed, /^-[IA] /m);
     }
   });
-
-  test("back at sixteen have jumps of their own again, and the trees are deleted", () => {
-    const stage = new Stage();
-    const before = [stage.explicit(16), new Map(stage.state.chains)] as const;
-    stage.explicit(17);
-    const text = stage.explicit(16);
-    assert.deepEqual(stage.state.chains, before[1]);
-    assert.equal(stage.jumpsTo("EXPLICIT"), 32);
-    assert.match(text, /^-X CSP-MASQ-EXPLICIT$/m);
-    assert.match(text, /^-D POSTROUTING -m conntrack --ctstate DNAT -m comment .*-EXPLICIT$/m);
-  });
-
-  test("leave nothing when the last one is removed", () => {
-    const stage = new Stage();
-    stage.explicit(3);
-    const text = stage.explicit(0);
-    assert.deepEqual(stage.chains("EXPLICIT"), []);
-    assert.equal(stage.jumpsTo("EXPLICIT"), 0);
-    assert.match(text, /^-D PREROUTING -d 198\.51\.100\.9\/32 .*\n(.*\n)*-X CSP-EXPLICIT$/m);
-    assert.match(text, /^-X CSP-GUARD-EXPLICIT$/m);
-  });
-});
-
-test("IPv6 VIPs inside and outside of the CIDR are dispatched separately", () => {
-  const ruleset = newRuleset("IPv6");
-  const vips = ["fd00:241::a", "2001:db8::1"];
-  const endpoint = { address: "fd10::1", port: 8080, cluster: "c1" };
-  ruleset.set("demo/serve", [virtualService({ family: "IPv6", vips, endpoints: [endpoint] })]);
-  const text = finished(
-    diff({ chains: new Map(), jumps: [] }, finished(ruleset.take())),
-  ).toString();
-  const lead = `-p tcp -m tcp --dport 80 -m comment --comment "demo/serve:http" -g ${CHAIN}`;
-  for (const line of [
-    `-A CSP-fd00.241../108 -d fd00:241::a/128 ${lead}`,
-    `-A CSP-EXPLICIT -d 2001:db8::1/128 ${lead}`,
-    `-A ${CHAIN} -p tcp -m comment --comment "demo/serve:http local c1" -j DNAT --to-destination [fd10::1]:8080`,
-    "-I PREROUTING 1 -d fd00:241::/108 -m comment --comment clusterset-proxy -j CSP-fd00.241../108",
-    "-I PREROUTING 1 -d 2001:db8::1/128 -m comment --comment clusterset-proxy -j CSP-EXPLICIT",
-    "-I POSTROUTING 1 -m conntrack --ctstate DNAT --ctorigdst 2001:db8::1 -m comment --comment clusterset-proxy -j CSP-MASQUERADE",
-  ]) {
-    assert.ok(text.includes(`\n${line}\n`), line);
-  }
 });

@@ -83,43 +83,10 @@ describe("the changes of a service", () => {
     ]);
   });
 
-  test("another endpoint in place of one changes no number of slots", () => {
-    const world = worldOf(web(A));
-    assert.deepEqual(world.set([web(B)]), [
-      "delete element endpoints { 241.0.0.10 . tcp . 80 . none }",
-      'add element endpoints { 241.0.0.10 . tcp . 80 . none comment "demo/serve:http local c2" : 10.2.0.11 . 8080 }',
-      "delete element services { 241.0.0.10 . tcp . 80 }",
-      'add element services { 241.0.0.10 . tcp . 80 comment "demo/serve:http local #…" : 0:1 }',
-    ]);
-  });
-
-  test("the same again is nothing, also for a new process", () => {
-    const world = worldOf(web(A, B));
-    assert.deepEqual(world.set([web(A, B)]), []);
-    world.restart();
-    assert.deepEqual(world.set([web(A, B)]), []);
-  });
-
-  test("a removed one leaves no element, also if a new process removes it", () => {
-    const world = worldOf(web(A, B));
-    world.restart();
-    assert.deepEqual(world.set([]), [
-      "delete element endpoints { 241.0.0.10 . tcp . 80 . none, 241.0.0.10 . tcp . 80 . 0:1 }",
-      "delete element services { 241.0.0.10 . tcp . 80 }",
-    ]);
-  });
-
   test("a kept one stays as it is", () => {
     const world = worldOf(web(A));
     world.restart();
     assert.deepEqual(world.set([], [web(B)]), []);
-  });
-
-  test("a VIP outside the ClusterSet CIDR is in its set as long as it is needed", () => {
-    const world = new World();
-    const explicit = { ...web(A), vips: ["198.51.100.7"] };
-    assert.equal(world.set([explicit])[0], "add element explicit { 198.51.100.7 }");
-    assert.equal(world.set([]).at(-1), "delete element explicit { 198.51.100.7 }");
   });
 
   test("shares: units lead to groups, and groups to endpoints; other weights change no endpoint", () => {
@@ -153,21 +120,6 @@ describe("the changes of a service", () => {
     assert.deepEqual(world.set([{ ...web(A, B, C), shares: shares(1, 9) }]), []);
     world.set([web(A, B, C)]);
     assert.deepEqual(values("choices"), []);
-  });
-
-  test("shares with affinity: a group's slots lead to IDs", () => {
-    const world = new World();
-    const shares = [
-      { cluster: "c1", weight: 3 },
-      { cluster: "c2", weight: 1 },
-    ];
-    const sticky = { ...web(A, B), affinitySeconds: 60, shares };
-    world.set([sticky]);
-    world.restart();
-    assert.deepEqual(world.set([sticky]), []);
-    const { chains } = world.kernel;
-    for (const name of ["hash-share-4", "hash-1-of-1", "hash-1-of-2", "sticky-64"])
-      assert.ok(chains.has(name), name);
   });
 });
 
