@@ -1,11 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import {
-  ANNOTATION_ON_ENDPOINT_DEATH,
-  LABEL_REGION,
-  LABEL_SERVICE_NAME,
-  LABEL_SOURCE_CLUSTER,
-} from "../../api/keys.ts";
+import { ANNOTATION_ON_ENDPOINT_DEATH } from "../../api/keys.ts";
+import { serviceImport } from "../../test/generators/hostile-imports.ts";
+import { clusterProperty, nodeObject } from "../../test/generators/hostile-nodes.ts";
+import { endpointSlice } from "../../test/generators/hostile-slices.ts";
 import { parseClusterProperty } from "./parse-cluster-property.ts";
 import { parseImport } from "./parse-import.ts";
 import { parseNode } from "./parse-node.ts";
@@ -17,60 +15,51 @@ const DEEP: readonly unknown[] = [
   JSON.parse("[".repeat(LEVELS) + "]".repeat(LEVELS)),
   JSON.parse(`${'{"values":'.repeat(LEVELS)}1${"}".repeat(LEVELS)}`),
 ];
-const metadata = {
-  namespace: "demo",
-  name: "serve",
-  labels: {
-    [LABEL_SERVICE_NAME]: "serve",
-    [LABEL_SOURCE_CLUSTER]: "c1",
-    [LABEL_REGION]: "r1",
-  },
-  annotations: { [ANNOTATION_ON_ENDPOINT_DEATH]: "reset" },
+const SELECTOR = {
+  matchLabels: { a: "b" },
+  matchExpressions: [{ key: "a", operator: "In", values: ["b"] }],
 };
-const expression = { key: "a", operator: "In", values: ["b"] };
+const annotations = { [ANNOTATION_ON_ENDPOINT_DEATH]: "reset" };
 const OBJECTS = [
   {
     kind: "ServiceImport",
     parse: (object: unknown) => parseImport(object),
-    object: {
-      metadata: { ...metadata, creationTimestamp: "2026-01-01T00:00:00Z" },
-      spec: {
-        type: "ClusterSetIP",
-        ips: ["241.0.0.10"],
+    object: serviceImport(
+      {
         ports: [{ name: "http", port: 80, protocol: "TCP", appProtocol: "http" }],
         sessionAffinity: "ClientIP",
         sessionAffinityConfig: { clientIP: { timeoutSeconds: 1 } },
         internalTrafficPolicy: "Local",
         trafficDistribution: "PreferClose",
-        clusterSelectors: [
-          { propertySelector: { matchLabels: { a: "b" }, matchExpressions: [expression] } },
-        ],
+        clusterSelectors: [{ propertySelector: SELECTOR }],
       },
-    },
+      { creationTimestamp: "2026-01-01T00:00:00Z", annotations },
+    ),
   },
   {
     kind: "EndpointSlice",
     parse: (object: unknown) => parseSlice(object, []),
-    object: {
-      metadata,
-      addressType: "IPv4",
-      ports: [{ name: "http", port: 80, protocol: "TCP" }],
-      endpoints: [
-        {
-          addresses: ["10.0.0.1"],
-          conditions: { ready: true, serving: true, terminating: false },
-          nodeName: "n1",
-          zone: "z1",
-          hints: { forZones: [{ name: "z1" }] },
-        },
-      ],
-    },
+    object: endpointSlice(
+      {
+        endpoints: [
+          {
+            addresses: ["10.0.0.1"],
+            conditions: { ready: true, serving: true, terminating: false },
+            nodeName: "n1",
+            zone: "z1",
+            hints: { forZones: [{ name: "z1" }] },
+          },
+        ],
+      },
+      {},
+      { annotations },
+    ),
   },
-  { kind: "Node", parse: parseNode, object: { metadata } },
+  { kind: "Node", parse: parseNode, object: nodeObject() },
   {
     kind: "ClusterProperty",
     parse: parseClusterProperty,
-    object: { metadata, spec: { value: "c1" } },
+    object: clusterProperty("cluster", "c1"),
   },
 ];
 

@@ -18,22 +18,6 @@ function listed(model: Model, key: (typeof KEYS)[number]): string[] {
 }
 
 describe("VIPs that a slice lists as an endpoint's address", () => {
-  test("are known in any order of arrival, and until the last slice is removed", () => {
-    const model = watching();
-    const slice = (key: `demo/${string}`) =>
-      sliceFact({ key, importKey: "demo/b", endpoints: ["198.51.100.1"] });
-    model.setSlice(slice("demo/first"), 0);
-    model.setImport(importFact({ key: "demo/a", vips: ["198.51.100.1", "198.51.100.2"] }), 0);
-    assert.deepEqual(listed(model, "demo/a"), ["198.51.100.1"]);
-    model.setSlice(slice("demo/second"), 0);
-    model.removeSlice("demo/first", 0);
-    assert.deepEqual(listed(model, "demo/a"), ["198.51.100.1"]);
-    model.takeDirty();
-    model.removeSlice("demo/second", 0);
-    assert.deepEqual([...model.takeDirty().keys()].sort(), ["demo/a", "demo/b"]);
-    assert.deepEqual(listed(model, "demo/a"), []);
-  });
-
   test("do not count in a slice of another namespace", () => {
     const model = watching();
     model.setImport(importFact({ key: "demo/a", vips: ["198.51.100.1"] }), 0);

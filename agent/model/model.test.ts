@@ -2,14 +2,11 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { importFact, sliceFact } from "../../test/generators/facts.ts";
 import { Model } from "./model.ts";
+import { nodeShare } from "./node-share.ts";
 
 /** The keys that became dirty, by name, since the last look. */
 function dirty(model: Model): string[] {
   return [...model.takeDirty().keys()].sort();
-}
-
-function slicesOf(model: Model, key: `${string}/${string}`): string[] | undefined {
-  return model.view(key)?.slices.map((slice) => slice.key);
 }
 
 describe("dirty imports", () => {
@@ -31,27 +28,6 @@ describe("dirty imports", () => {
     assert.deepEqual(dirty(model), ["demo/s500"]);
     model.setImport(importFact({ key: "demo/s500", vips: ["241.1.0.1"] }), 0);
     assert.deepEqual(dirty(model), ["demo/s500"]);
-  });
-
-  test("a slice that moves affects its old and its new import", () => {
-    const model = new Model();
-    model.setSlice(sliceFact({ key: "demo/x", importKey: "demo/a" }), 0);
-    dirty(model);
-    model.setSlice(sliceFact({ key: "demo/x", importKey: "demo/b" }), 0);
-    assert.deepEqual(dirty(model), ["demo/a", "demo/b"]);
-    assert.equal(model.view("demo/a"), undefined);
-    assert.deepEqual(slicesOf(model, "demo/b"), ["demo/x"]);
-  });
-
-  test("a VIP that passes from one import to another affects both, and no other", () => {
-    const model = new Model();
-    model.setImport(importFact({ key: "demo/other", vips: ["241.0.0.2"] }), 0);
-    model.setImport(importFact({ key: "demo/young", created: 2, vips: ["241.0.0.1"] }), 0);
-    dirty(model);
-    model.setImport(importFact({ key: "demo/old", created: 1, vips: ["241.0.0.1"] }), 0);
-    assert.deepEqual(dirty(model), ["demo/old", "demo/young"]);
-    model.removeImport("demo/old", 0);
-    assert.deepEqual(dirty(model), ["demo/old", "demo/young"]);
   });
 
   test("removing a missing object affects no import", () => {
@@ -79,37 +55,6 @@ describe("dirty imports", () => {
 });
 
 describe("a view", () => {
-  test("has the slices by name, in any order of arrival, each in its last state", () => {
-    const model = new Model();
-    for (const name of ["c", "a", "b", "a"] as const) {
-      model.setSlice(sliceFact({ key: `demo/${name}`, importKey: "demo/serve" }), 0);
-    }
-    model.setSlice(sliceFact({ key: "demo/a", importKey: "demo/serve", cluster: "c9" }), 0);
-    assert.deepEqual(slicesOf(model, "demo/serve"), ["demo/a", "demo/b", "demo/c"]);
-    assert.equal(model.view("demo/serve")?.slices[0]?.cluster, "c9");
-  });
-
-  test("is there for an import without slices, and for slices without an import", () => {
-    const model = new Model();
-    model.setImport(importFact({ key: "demo/a" }), 0);
-    model.setSlice(sliceFact({ key: "demo/x", importKey: "demo/b" }), 0);
-    assert.deepEqual([...model.keys()].sort(), ["demo/a", "demo/b"]);
-    assert.deepEqual(model.view("demo/a")?.slices, []);
-    assert.equal(model.view("demo/b")?.fact, undefined);
-    assert.equal(model.view("demo/c"), undefined);
-  });
-
-  test("is undefined after the last fact is removed", () => {
-    const model = new Model();
-    model.setImport(importFact({ key: "demo/a" }), 0);
-    model.setSlice(sliceFact({ key: "demo/x", importKey: "demo/a" }), 0);
-    model.removeImport("demo/a", 0);
-    assert.deepEqual([...model.keys()], ["demo/a"]);
-    model.removeSlice("demo/x", 0);
-    assert.deepEqual([...model.keys()], []);
-    assert.equal(model.view("demo/a"), undefined);
-  });
-
   test("names the holder of a VIP until the holder is removed or changes", () => {
     const model = new Model();
     model.listed();
@@ -141,20 +86,6 @@ describe("a view", () => {
     assert.deepEqual(model.view("demo/a")?.heldBy, new Map([["241.0.0.1", "demo/b"]]));
     model.setHolder("241.0.0.1", "demo/b", 0);
     assert.deepEqual(dirty(model), []);
-  });
-
-  test("of a headless import: it claims no VIP, and releases those that it had", () => {
-    const model = new Model();
-    const first = importFact({ key: "demo/first", created: 1, vips: ["241.0.0.1"] });
-    model.listed();
-    model.setImport(first, 0);
-    model.setImport(importFact({ key: "demo/second", created: 2, vips: ["241.0.0.1"] }), 0);
-    dirty(model);
-    model.setImport({ ...first, headless: true }, 0);
-    assert.deepEqual(dirty(model), ["demo/first", "demo/second"]);
-    assert.deepEqual(model.view("demo/second")?.heldBy, new Map());
-    model.setImport(first, 0);
-    assert.deepEqual(model.view("demo/first")?.heldBy, new Map([["241.0.0.1", "demo/second"]]));
   });
 
   test("of a key that another object inherits is empty", () => {
@@ -193,4 +124,26 @@ test("what does not answer makes the imports of its endpoints and clusters dirty
   assert.deepEqual(dirty(), ["demo/c"]);
   model.setSilence({ endpoints: new Map(), clusters: new Map([["c3", ""]]) }, 3);
   assert.deepEqual(dirty(), ["demo/a", "demo/c"]);
+});
+
+test("the shares of a hundred nodes are spread evenly over the window, whatever their names differ in", () => {
+  for (const name of [
+    (i: number) => `node-${i}`,
+    (i: number) => `ip-10-0-${i >> 4}-${i & 15}.eu-west-1.compute.internal`,
+    (i: number) => `pool-a-7f9c-${String(i).padStart(4, "0")}`,
+    (i: number) => `${i}.nodes.example.com`,
+  ]) {
+    const tenths = Array.from({ length: 10 }, () => 0);
+    for (let i = 0; i < 100; i++) {
+      const share = nodeShare(name(i));
+      assert.ok(share >= 0 && share < 1);
+      const tenth = Math.floor(share * 10);
+      tenths[tenth] = (tenths[tenth] ?? 0) + 1;
+    }
+    // Ten each on average; by chance, a tenth has more than 20 or fewer than 2 nodes less than once in 100 such tables.
+    assert.ok(
+      Math.max(...tenths) <= 20 && Math.min(...tenths) >= 2,
+      `${name(7)}: ${tenths.join()}`,
+    );
+  }
 });

@@ -18,14 +18,6 @@ function allowances(budget: RuleBudget, ...keys: readonly ObjectKey[]): string[]
 }
 
 describe("what imports may cost", () => {
-  test("below all limits, each has that of one import", () => {
-    const budget = new RuleBudget(LIMITS);
-    budget.set("a/one", 1, 10);
-    budget.set("b/one", 1, 10);
-    assert.deepEqual(allowances(budget, "a/one", "b/one"), ["10 import-limit", "10 import-limit"]);
-    assert.deepEqual([...budget.takeChanged()], []);
-  });
-
   test("over the limit of a namespace, its oldest imports keep theirs, and other namespaces everything", () => {
     const budget = new RuleBudget(LIMITS);
     budget.set("b/one", 9, 10);
