@@ -122,16 +122,6 @@ describe("ConntrackFollower", () => {
     assert.ok(!netlink.entries.some(({ protocol }) => protocol === "TCP"));
   });
 
-  test("keeps entries to endpoints of the transaction under way", async () => {
-    await settled([tcpService([A, B])], true);
-    await accept([tcpService([A])]);
-    const [removed, added] = [waiting(B, 4000), waiting("10.1.0.13", 4001)];
-    netlink.entries = [removed, added];
-    follower.proposed("demo/serve", [tcpService([A, "10.1.0.13"])]);
-    await pass(800);
-    assert.deepEqual(netlink.entries, [added]);
-  });
-
   test("scans answered entries, too, when it merges two requests", async () => {
     await settled([udpService([A, B]), tcpService([A, B])], true);
     await accept([udpService([A, B]), tcpService([A])]);
@@ -236,19 +226,6 @@ describe("ConntrackFollower", () => {
       assert.equal(netlink.lists.length, 1);
     });
   }
-
-  test("compares entries of a moved VIP with its new import", async () => {
-    await settled([udpService([A])], true);
-    netlink.entries = [entry({ at: `${A}:5353` })];
-    follower.proposed("demo/other", [udpService([B], { importKey: "demo/other" })]);
-    follower.proposed("demo/serve", []);
-    follower.accepted(false);
-    await turn();
-    assert.deepEqual(
-      cleanedUp.flatMap(({ deleted }) => deleted.map(({ reason }) => reason)),
-      ["endpoint-left"],
-    );
-  });
 
   test("runs one cleanup at a time and merges requests made meanwhile", async () => {
     await settled([udpService([A, B])], true);

@@ -203,36 +203,6 @@ describe("an agent", () => {
     assert.deepEqual(bench.four.log, ["apply -tenant/a -tenant/b", "apply -tenant/c"]);
   });
 
-  test("leaves out endpoints of a namespace beyond its limit, and nothing of others", async () => {
-    const endpoints = Array.from({ length: 90 }, (_, n) => `10.9.0.${n}`);
-    const tenant = ["a", "b"].map((name, i) => {
-      const key: ObjectKey = `tenant/${name}`;
-      return importFact({ key, created: i, vips: [`241.0.1.${i}`] });
-    });
-    const slices = tenant.map(({ key }) =>
-      sliceFact({ key: `${key}-x`, importKey: key, endpoints }),
-    );
-    await bench.started(...tenant, ...slices, SERVE, FOUR);
-    const endpointsOf = (key: ObjectKey) => bench.plans.get(key)?.services[0]?.endpoints.length;
-    assert.deepEqual([endpointsOf("tenant/a"), endpointsOf("tenant/b")], [90, 56]);
-    assert.equal(bench.plans.get("tenant/b")?.limited?.reason, "namespace-limit");
-    assert.equal(endpointsOf("demo/serve"), 1);
-    bench.sources[0].tell.importRemoved("tenant/a", 1);
-    await quiet();
-    assert.equal(endpointsOf("tenant/b"), 90);
-  });
-
-  test("gives a VIP to the next import when its holder is deleted", async () => {
-    await bench.started({ ...SERVE, created: 2 });
-    bench.sources[0].tell.importChanged(RIVAL, 1);
-    await quiet();
-    assert.equal(bench.plans.get("evil/old")?.reason, "vip-conflict");
-    bench.sources[0].tell.importRemoved("demo/serve", 1);
-    await quiet();
-    assert.equal(bench.plans.get("evil/old")?.reason, "programmed");
-    assert.deepEqual(bench.four.log, ["apply +evil/old -demo/serve"]);
-  });
-
   test("of several imports with a VIP at its start, serves the one that the kernel has rules for, and writes nothing", async () => {
     await bench.started(SERVE, FOUR);
     await bench.agent.stop();
@@ -254,15 +224,6 @@ describe("an agent", () => {
     await quiet();
     assert.deepEqual([...bench.four.kernel.keys()], ["demo/serve"]);
     assert.equal(bench.plans.get("evil/old")?.reason, "vip-conflict");
-  });
-
-  test("programs no explicit VIP that a slice lists as an endpoint, with any backend", async () => {
-    const explicit = importFact({ key: "demo/explicit", vips: ["198.51.100.7"] });
-    const listing = sliceFact({ key: "demo/five", cluster: "c2", endpoints: ["198.51.100.7"] });
-    await bench.started(SERVE, FOUR, listing, explicit);
-    const [vip] = bench.plans.get("demo/explicit")?.vips ?? [];
-    assert.deepEqual(vip, { address: "198.51.100.7", reason: "vip-in-use" });
-    assert.ok(!bench.four.kernel.has("demo/explicit"));
   });
 
   test("continues with one family while the other fails", async () => {
@@ -289,18 +250,6 @@ describe("an agent", () => {
     }
     assert.match(bench.six.kernel.get("demo/serve") ?? "", /fd10:1::3/);
     assert.equal(bench.agent.families.get("IPv6")?.oldestWaiting, undefined);
-  });
-
-  test("programs the present facts after a failure, not those of the failed pass", async () => {
-    await bench.started(SERVE);
-    bench.four.faults.push("before");
-    bench.sources[0].tell.sliceChanged(FOUR, 1);
-    await quiet();
-    bench.sources[0].tell.sliceRemoved(FOUR.key, 2);
-    await quiet();
-    bench.clock.advance(1000);
-    await quiet();
-    assert.deepEqual(bench.four.log, ["apply +demo/serve", "read"], "there was nothing to write");
   });
 
   test("reports the progress of each family", async () => {

@@ -31,13 +31,6 @@ test("the same services can be planned again after the facts have changed", () =
   assert.notDeepEqual(plans.of("IPv4").services(KEY).services, services);
 });
 
-test("a change of the node plans every import again", () => {
-  const { plans } = plansOf(["10.1.0.1"]);
-  assert.equal(plans.plan(KEY)?.services[0]?.tier, "local");
-  plans.setNode(nodeFact({ cluster: "c2", region: "elsewhere" }));
-  assert.notEqual(plans.of("IPv4").services(KEY).services[0]?.tier, "local");
-});
-
 test("a VIP that flags do not allow gives services only as if they did, in its own family", () => {
   const { model, plans } = plansOf(["10.1.0.1"]);
   const names = (family: "IPv4" | "IPv6") => {

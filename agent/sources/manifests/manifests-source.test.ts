@@ -154,47 +154,6 @@ describe("a file that changes", () => {
     assert.equal(stage.told.slices.get("demo/x")?.endpoints.at(0)?.address, "10.0.0.2");
   });
 
-  it("does not count as deleted while an editor rewrites it", async () => {
-    using stage = await ManifestsStage.of({ "a.yaml": importText("serve") });
-    stage.rename("a.yaml", "a.yaml~");
-    await stage.wait(REST_MS - 1);
-    stage.rewrite("a.yaml", "");
-    await stage.wait(REST_MS - 1);
-    stage.rewrite("a.yaml", importText("serve", "241.0.0.2"));
-    await stage.wait(REST_MS);
-    assert.deepEqual(stage.told.news(), ["import demo/serve"]);
-  });
-
-  it("is deleted with its objects", async () => {
-    using stage = await ManifestsStage.of({
-      "a.yaml": `${importText("serve")}---\n${sliceText("x")}`,
-    });
-    stage.remove("a.yaml");
-    await stage.wait(REST_MS);
-    assert.deepEqual(stage.told.news(), ["no import demo/serve", "no slice demo/x"]);
-  });
-
-  it("may be renamed: nothing changes, nothing is a duplicate", async () => {
-    using stage = await ManifestsStage.of({ "a.yaml": importText("serve") });
-    stage.rename("a.yaml", "b.yaml");
-    await stage.settle();
-    assert.deepEqual(stage.told.news(), []);
-    stage.remove("b.yaml");
-    await stage.settle();
-    assert.deepEqual(stage.told.news(), ["no import demo/serve"]);
-  });
-
-  it("may lose an object to another file: the object is never reported as removed", async () => {
-    using stage = await ManifestsStage.of({
-      "a.yaml": `${importText("serve")}---\n${sliceText("x")}`,
-      "b.yaml": sliceText("y"),
-    });
-    stage.place("a.yaml", importText("serve"));
-    stage.place("b.yaml", `${sliceText("y")}---\n${sliceText("x", "10.0.0.9")}`);
-    await stage.look();
-    assert.deepEqual(stage.told.news(), ["slice demo/x"]);
-  });
-
   it("is found without any event", async () => {
     using stage = await ManifestsStage.of({
       "a.yaml": importText("a"),
@@ -213,15 +172,6 @@ describe("a file that changes", () => {
       "import demo/d",
       "no import demo/b",
     ]);
-  });
-
-  it("is found to be deleted or new by the first resync without an event", async () => {
-    using stage = await ManifestsStage.of({ "z.yaml": importText("old") });
-    stage.deaf = true;
-    stage.remove("z.yaml");
-    stage.place("y.yaml", importText("new"));
-    await stage.wait(RESYNC_MS + REST_MS);
-    assert.deepEqual(stage.told.news(), ["import demo/new", "no import demo/old"]);
   });
 
   it("is found after an event without a name", async () => {
@@ -292,37 +242,6 @@ describe("properties of the cluster", () => {
     stage.place("a.json", property("continent", "europe"));
     await stage.settle();
     assert.deepEqual([...stage.told.properties], [["continent", "europe"]]);
-  });
-
-  it("are not reported if no file has any", async () => {
-    using stage = new ManifestsStage();
-    stage.place("a.yaml", importText("serve"));
-    await stage.start();
-    assert.deepEqual(stage.told.news(), ["import demo/serve", "listed"]);
-  });
-});
-
-describe("two files with the same object", () => {
-  it("count by name: the first, and after its removal, the other", async () => {
-    using stage = new ManifestsStage();
-    stage.place("a.yaml", sliceText("x", "10.0.0.1"));
-    stage.place("b.yaml", sliceText("x", "10.0.0.2"));
-    await stage.start();
-    const address = () => stage.told.slices.get("demo/x")?.endpoints.at(0)?.address;
-    assert.equal(address(), "10.0.0.1");
-    assert.deepEqual(stage.told.wrong.get("EndpointSlice demo/x"), [
-      {
-        reason: "duplicate-object",
-        object: "EndpointSlice demo/x",
-        field: "metadata.name",
-        value: '"b.yaml document 1"',
-      },
-    ]);
-    stage.told.news();
-    stage.remove("a.yaml");
-    await stage.wait(REST_MS);
-    assert.equal(address(), "10.0.0.2");
-    assert.deepEqual(stage.told.news(), ["problems EndpointSlice demo/x: 0", "slice demo/x"]);
   });
 });
 
