@@ -1,11 +1,54 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { cidr } from "../../../test/generators/facts.ts";
+import { forAll } from "../../../test/generators/for-all.ts";
 import { virtualService } from "../../../test/generators/services.ts";
+import { anyShared } from "../../../test/generators/shared-services.ts";
+import { chancesOf } from "./chances.ts";
 import { renderGuard } from "./guard.ts";
 import { explicitJumps, treeJumps } from "./jumps.ts";
 import { renderMasquerade } from "./masquerade.ts";
 import { guardEntry, renderEntry, renderService } from "./render.ts";
+import { comment, withProbability } from "./rule.ts";
+
+/** xt_statistic keeps a chance as a count of 1 / 2^31. */
+function counted(probability: number): number {
+  return Math.round(probability * 2 ** 31);
+}
+
+describe("withProbability", () => {
+  test("of any number of endpoints is read back as the same chance", () => {
+    for (let n = 2; n <= 5000; n++) {
+      const probability = Number(
+        withProbability(1 / n)
+          .split(" ")
+          .at(-1),
+      );
+      assert.equal(counted(probability), counted(1 / n), String(n));
+    }
+  });
+});
+
+describe("comment", () => {
+  test("of 255 characters is kept, and a longer one is cut to 255, with an ellipsis", () => {
+    const kept = "x".repeat(255);
+    assert.equal(comment(kept), `-m comment --comment ${kept}`);
+    assert.equal(comment(`${kept}x`), `-m comment --comment "${"x".repeat(252)}..."`);
+    assert.equal(comment(kept.repeat(9)), comment(`${kept}x`));
+  });
+});
+
+test("a connection reaches each endpoint with its cluster's share, divided by the endpoints of the cluster", () =>
+  forAll([anyShared], ({ service, shareOf }) => {
+    let left = 1;
+    const chances = chancesOf(service);
+    assert.equal(chances.at(-1), 1);
+    for (const [i, endpoint] of service.endpoints.entries()) {
+      const chance = left * (chances[i] ?? 0);
+      left -= chance;
+      assert.ok(Math.abs(chance - shareOf(endpoint)) < 1e-9, `${chance} ${shareOf(endpoint)}`);
+    }
+  }));
 
 const CHAIN = "CSP-SVC-ZXRW4YYXZOJNWMBM";
 const LISTS = "CSP-demo.serve";
