@@ -8,64 +8,56 @@ import { memberTiers } from "./member-tiers.ts";
 import { importerOf, originOf } from "./origin.ts";
 import { sharesOf } from "./shares.ts";
 
-/** The node is in cluster c1 and region eu-west unless a case says otherwise. */
-interface Case {
-  readonly what: string;
-  readonly node?: Partial<NodeFact>;
-  readonly slice: Partial<Pick<SliceFact, "cluster" | "region">>;
-  readonly tier: "local" | "regional" | "global";
-}
+type Origin = Partial<Pick<SliceFact, "cluster" | "region">>;
+const MINE = "eu-west";
+const regions = (cluster: string, region: string) => new Map([[cluster, region]]);
 
-const CASES: readonly Case[] = [
-  { what: "my cluster", slice: { cluster: "c1", region: "eu-west" }, tier: "local" },
-  { what: "my cluster, without a region", slice: { cluster: "c1" }, tier: "local" },
-  { what: "my cluster, from another region", slice: { cluster: "c1", region: "x" }, tier: "local" },
-  { what: "another of my region", slice: { cluster: "c2", region: "eu-west" }, tier: "regional" },
-  { what: "another region", slice: { cluster: "c2", region: "us-east" }, tier: "global" },
-  { what: "another without a region", slice: { cluster: "c2" }, tier: "global" },
-  { what: "an unknown origin", slice: {}, tier: "global" },
-  { what: "an unknown origin of my region", slice: { region: "eu-west" }, tier: "global" },
-  {
-    what: "a cluster that the operator puts in my region, against its label",
-    node: { clusterRegions: new Map([["c2", "eu-west"]]) },
-    slice: { cluster: "c2", region: "us-east" },
-    tier: "regional",
-  },
-  {
-    what: "a cluster that the operator puts elsewhere, against its label",
-    node: { clusterRegions: new Map([["c2", "us-east"]]) },
-    slice: { cluster: "c2", region: "eu-west" },
-    tier: "global",
-  },
-  {
-    what: "a cluster that the operator puts in my region, without a label",
-    node: { clusterRegions: new Map([["c2", "eu-west"]]) },
-    slice: { cluster: "c2" },
-    tier: "regional",
-  },
-  {
-    what: "a cluster that the operator does not mention",
-    node: { clusterRegions: new Map([["c3", "us-east"]]) },
-    slice: { cluster: "c2", region: "eu-west" },
-    tier: "regional",
-  },
+/** Where a slice comes from, and its tier on a node of cluster c1 and region eu-west; and `--cluster-regions`. */
+const CASES: readonly (readonly [
+  what: string,
+  slice: Origin,
+  tier: "local" | "regional" | "global",
+  clusterRegions?: ReadonlyMap<string, string>,
+])[] = [
+  ["my cluster", { cluster: "c1", region: MINE }, "local"],
+  ["my cluster, without a region", { cluster: "c1" }, "local"],
+  ["my cluster, from another region", { cluster: "c1", region: "x" }, "local"],
+  ["another of my region", { cluster: "c2", region: MINE }, "regional"],
+  ["another region", { cluster: "c2", region: "us-east" }, "global"],
+  ["another without a region", { cluster: "c2" }, "global"],
+  ["an unknown origin", {}, "global"],
+  ["an unknown origin of my region", { region: MINE }, "global"],
+  ["one that a flag puts here", { cluster: "c2", region: "x" }, "regional", regions("c2", MINE)],
+  ["one that a flag puts elsewhere", { cluster: "c2", region: MINE }, "global", regions("c2", "x")],
+  [
+    "one without a region that a flag puts here",
+    { cluster: "c2" },
+    "regional",
+    regions("c2", MINE),
+  ],
+  [
+    "one without a flag of its own",
+    { cluster: "c2", region: MINE },
+    "regional",
+    regions("c3", "x"),
+  ],
 ];
 
-function tierOf(slice: Case["slice"], node: NodeFact): string | undefined {
+function tierOf(slice: Origin, node: NodeFact): string | undefined {
   const tiers = tiersOf({}, importerOf(node));
   return tiers[tierIndex(originOf(sliceFact(slice), node), tiers)]?.name;
 }
 
 describe("the tier of", () => {
-  for (const { what, node, slice, tier } of CASES) {
+  for (const [what, slice, tier, clusterRegions] of CASES) {
     test(`${what} is ${tier}`, () => {
-      assert.equal(tierOf(slice, nodeFact(node)), tier);
+      assert.equal(tierOf(slice, nodeFact({ ...(clusterRegions && { clusterRegions }) })), tier);
     });
   }
 
   test("my region is regional, and nothing is local, on a node without a cluster id", () => {
     const { cluster: _, ...node } = nodeFact();
-    const tier = (slice: Case["slice"]) => tierOf(slice, node);
+    const tier = (slice: Origin) => tierOf(slice, node);
     assert.equal(tier({ cluster: "c1", region: "eu-west" }), "regional");
     assert.equal(tier({ cluster: "c1" }), "global");
     assert.equal(tier({}), "global");
@@ -73,7 +65,7 @@ describe("the tier of", () => {
 
   test("any other cluster is global on a node without a region, also if neither has one", () => {
     const { region: _, ...node } = nodeFact();
-    const tier = (slice: Case["slice"]) => tierOf(slice, node);
+    const tier = (slice: Origin) => tierOf(slice, node);
     assert.equal(tier({ cluster: "c2" }), "global");
     assert.equal(tier({ cluster: "c2", region: "eu-west" }), "global");
     assert.equal(tier({ cluster: "c1" }), "local");

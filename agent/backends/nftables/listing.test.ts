@@ -40,13 +40,6 @@ const sets = (kernel: ModelNftables, name: string) =>
   kernel.elements.get(name) ?? assert.fail(name);
 
 describe("endpoints that are not read", () => {
-  for (const seconds of [undefined, 60]) {
-    test(`are believed as they are, ${seconds === undefined ? "without" : "with"} affinity`, () => {
-      const kernel = programmed(seconds);
-      assert.deepEqual(kernel.believed(), kernel.read());
-    });
-  }
-
   const SHARES = [
     { cluster: "c1", weight: 2 },
     { cluster: "c2", weight: 1 },

@@ -1,12 +1,9 @@
 import assert from "node:assert/strict";
-import { copyFileSync, mkdirSync, readdirSync, rmSync, symlinkSync } from "node:fs";
-import { join } from "node:path";
+import { mkdirSync, rmSync, symlinkSync } from "node:fs";
 import { describe, it } from "node:test";
 import { importText, ManifestsStage, sliceText } from "../../../test/stages/manifests-stage.ts";
 import { RESYNC_MS, RETRY_MS, UNREAD_MS } from "./manifests-source.ts";
 import { REST_MS } from "./settling.ts";
-
-const SCENARIOS = join(import.meta.dirname, "../../../test/scenarios/manifests");
 
 describe("the first listing", () => {
   it("reports every object, then listed, once", async () => {
@@ -18,17 +15,6 @@ describe("the first listing", () => {
     stage.place("c.yml", importText("other"));
     await stage.settle();
     assert.deepEqual(stage.told.news(), ["import demo/other"]);
-  });
-
-  it("reads no dot-file, no directory below, and no other ending", async () => {
-    using stage = new ManifestsStage();
-    for (const name of [".a.yaml", "a.yaml.swp", "a.yaml~", "a.txt", "yaml", ".yaml"]) {
-      stage.place(name, importText("serve"));
-    }
-    mkdirSync(stage.path("below"));
-    stage.place("below/a.yaml", importText("serve"));
-    await stage.start();
-    assert.deepEqual(stage.told.news(), ["listed"]);
   });
 
   it("waits for a missing directory, and logs that once", async () => {
@@ -87,36 +73,6 @@ describe("the first listing", () => {
     await stage.start();
     assert.deepEqual(stage.told.news(), ["import demo/serve", "listed"]);
     assert.deepEqual(stage.logged(), ["warn syntax-error a.yaml:1:5"]);
-  });
-
-  it("loads every file of the scenarios, each on its own, without an error", async () => {
-    const facts: Record<string, string[]> = {};
-    for (const name of readdirSync(SCENARIOS)) {
-      using stage = new ManifestsStage();
-      copyFileSync(join(SCENARIOS, name), stage.path(name));
-      await stage.start();
-      const { imports, slices, wrong } = stage.told;
-      assert.deepEqual([...wrong, ...stage.source.brokenFiles()], []);
-      facts[name] = [...imports.keys(), ...slices.keys()];
-    }
-    assert.deepEqual(facts["by-hand.yaml"], [
-      "demo/serve",
-      "demo/serve-with-vip",
-      "demo/imported-serve-z9r87",
-      "demo/imported-serve-jlj65",
-    ]);
-    assert.deepEqual(facts["exported.yaml"], []);
-    assert.deepEqual(facts["prefer-local.yaml"], [
-      "default/serve",
-      "default/imported-brazil-serve-x2v9k",
-      "default/imported-chile01-serve-2rncz",
-    ]);
-    assert.deepEqual(facts["three-tiers.yaml"], [
-      "shop/web",
-      "shop/web-c1-abcde",
-      "shop/web-c2-fghij",
-      "shop/web-c3-klmno",
-    ]);
   });
 });
 
