@@ -102,18 +102,10 @@ async function exec(argv: Argv, timeout?: number): Promise<string[]> {
 }
 
 describe("execLines", () => {
-  test("returns the output of a program without input", async () => {
+  test("returns the output of a program without input, whatever its size, and passes arguments without a shell", async () => {
     assert.deepEqual(await exec(["printf", "a\\nb\\n"]), ["a", "b"]);
     assert.deepEqual(await exec(["cat"]), []);
-  });
-
-  test("reads its output line by line, whatever its size", async () => {
-    let lines = 0;
-    await execLines(["seq", "100000"], () => lines++);
-    assert.equal(lines, 100_000);
-  });
-
-  test("passes arguments without a shell", async () => {
+    assert.equal((await exec(["seq", "100000"])).length, 100_000);
     assert.deepEqual(await exec(["printf", "%s\\n", "$(id); *"]), ["$(id); *"]);
   });
 

@@ -61,6 +61,11 @@ const web = (...endpoints: VirtualService["endpoints"]) =>
     endpoints,
   });
 
+const shares = (c1: number, c2: number) => [
+  { cluster: "c1", weight: c1 },
+  { cluster: "c2", weight: c2 },
+];
+
 /** A world that has these services. */
 function worldOf(...services: readonly VirtualService[]): World {
   const world = new World();
@@ -92,10 +97,6 @@ describe("the changes of a service", () => {
   test("shares: units lead to groups, and groups to endpoints; other weights change no endpoint", () => {
     const world = new World();
     const C = { ...B, address: "10.2.0.12" };
-    const shares = (c1: number, c2: number) => [
-      { cluster: "c1", weight: c1 },
-      { cluster: "c2", weight: c2 },
-    ];
     world.set([web(A, B, C)]);
     world.set([{ ...web(A, B, C), shares: shares(1, 2) }]);
     const { elements, chains } = world.kernel;
@@ -178,17 +179,13 @@ describe("chains for what few services need", () => {
 
   test("a weighted import that is scaled again and again leaves few chains, and those in use", () => {
     const world = new World();
-    const shares = [
-      { cluster: "c1", weight: 1 },
-      { cluster: "c2", weight: 1 },
-    ];
     const other = { ...web(...many), portName: "other", port: 81 };
     for (let size = 1; size <= 300; size++) {
       const c2 = Array.from({ length: size }, (_, i) => ({
         ...B,
         address: `10.2.${i >> 8}.${i & 255}`,
       }));
-      world.set([{ ...web(A, ...c2), shares }, other]);
+      world.set([{ ...web(A, ...c2), shares: shares(1, 1) }, other]);
       const extra = [...world.kernel.chains.keys()].filter((name) => /-of-|share/.test(name));
       assert.ok(extra.length <= 2 * 64 + 8, `${extra.length} chains`);
       const needed = ["share-2", "pick-1-of-1", `pick-${size}-of-2`, "pick-65"];

@@ -3,7 +3,6 @@ import { chmodSync } from "node:fs";
 import { describe, it } from "node:test";
 import { importText, ManifestsStage, unprivileged } from "../../../test/stages/manifests-stage.ts";
 import { UNREAD_MS } from "./manifests-source.ts";
-import { REST_MS } from "./settling.ts";
 
 describe("a broken file", () => {
   it("keeps its last valid content, is logged once, and recovers", async () => {
@@ -20,19 +19,6 @@ describe("a broken file", () => {
     await stage.look();
     assert.deepEqual(stage.told.news(), ["import demo/serve"]);
     assert.deepEqual(stage.logged(), ["info syntax-error a.yaml"]);
-    assert.deepEqual(stage.source.brokenFiles(), []);
-  });
-
-  it("may be deleted, with its objects", async () => {
-    using stage = new ManifestsStage();
-    stage.place("a.yaml", importText("serve"));
-    await stage.start();
-    stage.place("a.yaml", "a: [");
-    await stage.look();
-    stage.told.news();
-    stage.remove("a.yaml");
-    await stage.wait(REST_MS);
-    assert.deepEqual(stage.told.news(), ["no import demo/serve"]);
     assert.deepEqual(stage.source.brokenFiles(), []);
   });
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { mkdirSync, rmSync, symlinkSync } from "node:fs";
 import { describe, it } from "node:test";
 import { importText, ManifestsStage, sliceText } from "../../../test/stages/manifests-stage.ts";
-import { RESYNC_MS, RETRY_MS, UNREAD_MS } from "./manifests-source.ts";
+import { RETRY_MS, UNREAD_MS } from "./manifests-source.ts";
 import { REST_MS } from "./settling.ts";
 
 describe("the first listing", () => {
@@ -108,26 +108,6 @@ describe("a file that changes", () => {
     await stage.wait(1);
     assert.deepEqual(stage.told.news(), ["slice demo/x"]);
     assert.equal(stage.told.slices.get("demo/x")?.endpoints.at(0)?.address, "10.0.0.2");
-  });
-
-  it("is found without any event", async () => {
-    using stage = await ManifestsStage.of({
-      "a.yaml": importText("a"),
-      "b.yaml": importText("b"),
-      "c.yaml": importText("c"),
-    });
-    stage.deaf = true;
-    stage.place("a.yaml", importText("a", "241.0.0.2"));
-    stage.remove("b.yaml");
-    stage.rewrite("c.yaml", importText("c", "241.0.0.22"));
-    stage.place("d.yaml", importText("d"));
-    await stage.wait(RESYNC_MS + REST_MS);
-    assert.deepEqual(stage.told.news().sort(), [
-      "import demo/a",
-      "import demo/c",
-      "import demo/d",
-      "no import demo/b",
-    ]);
   });
 
   it("is found after an event without a name", async () => {
