@@ -14,6 +14,9 @@ import {
 } from "../../test/doubles/fake-conntrack.ts";
 import type { CleanupFailure, CleanupResult } from "./cleanup-schedule.ts";
 import { ConntrackFollower } from "./conntrack-follower.ts";
+import { deleteStaleEntries } from "./delete-stale-entries.ts";
+import { ProgrammedState } from "./programmed-state.ts";
+import { StaleCheck } from "./stale-check.ts";
 
 const A = "10.1.0.11";
 const B = "10.1.0.12";
@@ -327,4 +330,44 @@ describe("ConntrackFollower", () => {
     await follower.stop();
     assert.deepEqual([cleanedUp.length, failed.length, tool.lists.length], [0, 0, 0]);
   });
+});
+
+const stale = (count: number) =>
+  Array.from({ length: count }, (_, i) => entry({ at: "10.1.0.11:5353", clientPort: 1024 + i }));
+
+/** For a node without imports. */
+function staleCheck(): StaleCheck {
+  const state = new ProgrammedState([RANGE]);
+  state.accept(true);
+  return new StaleCheck(state);
+}
+
+test("entries over the limit of one scan are deleted by the next", async () => {
+  const table = new FakeTable();
+  const foreign = entry({ to: "10.96.0.1:53", at: "10.1.0.11:5353" });
+  table.entries = [...stale(25), foreign];
+  const deleted = await deleteStaleEntries(table, { family: "IPv4" }, staleCheck(), undefined, 10);
+  assert.deepEqual(deleted, [{ protocol: "UDP", reason: "vip-gone", entries: 25 }]);
+  assert.deepEqual(table.entries, [foreign]);
+  assert.equal(table.lists.length, 3);
+});
+
+test("another program that deletes the same entries does not end the cleanup", async () => {
+  const table = new FakeTable();
+  table.entries = stale(25);
+  const remove = table.delete.bind(table);
+  table.delete = async (entries) => {
+    const deleted = await remove(entries);
+    return table.lists.length === 1 ? 0 : deleted;
+  };
+  await deleteStaleEntries(table, { family: "IPv4" }, staleCheck(), undefined, 10);
+  assert.deepEqual(table.entries, []);
+});
+
+test("a table that deletes nothing is scanned three times", async () => {
+  const table = new FakeTable();
+  table.entries = stale(25);
+  table.delete = async () => 0;
+  await deleteStaleEntries(table, { family: "IPv4" }, staleCheck(), undefined, 10);
+  assert.equal(table.lists.length, 3);
 });

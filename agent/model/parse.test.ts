@@ -1,13 +1,24 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import fc from "fast-check";
+import { ANNOTATION_ON_ENDPOINT_DEATH } from "../../api/keys.ts";
 import type { Parsed } from "../../api/parse/parsed.ts";
 import { REASONS } from "../../api/reasons.ts";
+import { OPERATORS } from "../../api/tiers/cluster-selector.ts";
 import { cidr } from "../../test/generators/facts.ts";
+import { forAll } from "../../test/generators/for-all.ts";
 import { IMPORT_CASES, serviceImport } from "../../test/generators/hostile-imports.ts";
-import { CLUSTER_PROPERTY_CASES, NODE_CASES } from "../../test/generators/hostile-nodes.ts";
+import {
+  CLUSTER_PROPERTY_CASES,
+  clusterProperty,
+  NODE_CASES,
+  nodeObject,
+} from "../../test/generators/hostile-nodes.ts";
 import { SLICE_PROPERTY_CASES } from "../../test/generators/hostile-properties.ts";
-import { SELECTOR_CASES } from "../../test/generators/hostile-selectors.ts";
+import { annotated, SELECTOR_CASES } from "../../test/generators/hostile-selectors.ts";
 import { endpointSlice, SLICE_CASES } from "../../test/generators/hostile-slices.ts";
+import { mutated } from "../../test/generators/mutations.ts";
+import { anySelectors } from "../../test/generators/selectors.ts";
 import { parseClusterProperty } from "./parse-cluster-property.ts";
 import { parseImport } from "./parse-import.ts";
 import { parseNode } from "./parse-node.ts";
@@ -178,4 +189,151 @@ test("an invalid slice of the clusterset has a key, so that its earlier fact can
   const unlabelled = { metadata: { namespace: "demo", name: "serve-c2" } };
   assert.equal(parseSlice(unlabelled).key, "demo/serve-c2");
   assert.equal(parseSlice(endpointSlice({}, {}, { name: "__proto__" })).key, undefined);
+});
+
+/** Far more levels than a recursive reader has stack for; JSON.parse takes them, so an API server may send them. */
+const LEVELS = 50_000;
+const DEEP: readonly unknown[] = [
+  JSON.parse("[".repeat(LEVELS) + "]".repeat(LEVELS)),
+  JSON.parse(`${'{"values":'.repeat(LEVELS)}1${"}".repeat(LEVELS)}`),
+];
+const SELECTOR = {
+  matchLabels: { a: "b" },
+  matchExpressions: [{ key: "a", operator: "In", values: ["b"] }],
+};
+const annotations = { [ANNOTATION_ON_ENDPOINT_DEATH]: "reset" };
+const OBJECTS = [
+  {
+    kind: "ServiceImport",
+    parse: (object: unknown) => parseImport(object),
+    object: serviceImport(
+      {
+        ports: [{ name: "http", port: 80, protocol: "TCP", appProtocol: "http" }],
+        sessionAffinity: "ClientIP",
+        sessionAffinityConfig: { clientIP: { timeoutSeconds: 1 } },
+        internalTrafficPolicy: "Local",
+        trafficDistribution: "PreferClose",
+        clusterSelectors: [{ propertySelector: SELECTOR }],
+      },
+      { creationTimestamp: "2026-01-01T00:00:00Z", annotations },
+    ),
+  },
+  {
+    kind: "EndpointSlice",
+    parse: (object: unknown) => parseSlice(object, []),
+    object: endpointSlice(
+      {
+        endpoints: [
+          {
+            addresses: ["10.0.0.1"],
+            conditions: { ready: true, serving: true, terminating: false },
+            nodeName: "n1",
+            zone: "z1",
+            hints: { forZones: [{ name: "z1" }] },
+          },
+        ],
+      },
+      {},
+      { annotations },
+    ),
+  },
+  { kind: "Node", parse: parseNode, object: nodeObject() },
+  {
+    kind: "ClusterProperty",
+    parse: parseClusterProperty,
+    object: clusterProperty("cluster", "c1"),
+  },
+];
+
+/** The object once for each of its fields, at any level, with `value` in its place. */
+function* withEach(object: unknown, value: unknown): Generator<unknown> {
+  yield value;
+  if (Array.isArray(object)) {
+    for (const one of withEach(object[0], value)) yield [one];
+  } else if (typeof object === "object" && object !== null) {
+    for (const [name, field] of Object.entries(object)) {
+      for (const one of withEach(field, value)) yield { ...object, [name]: one };
+    }
+  }
+}
+
+describe("a field with fifty thousand levels", () => {
+  for (const { kind, parse, object } of OBJECTS) {
+    test(`does no harm, whichever field of a ${kind} it is`, () => {
+      let seen = 0;
+      for (const value of DEEP) {
+        for (const hostile of withEach(object, value)) {
+          const { problems } = parse(hostile);
+          seen += problems.length;
+          for (const problem of problems) assert.ok(problem.value.length <= 83);
+        }
+      }
+      assert.ok(seen > 0);
+    });
+  }
+});
+
+/** Selectors of each form. */
+const VALID = [
+  { propertySelector: { matchProperties: { env: "x" } } },
+  {
+    propertySelector: {
+      matchLabels: { env: "@SameAsImporter@" },
+      matchExpressions: [
+        { key: "env", operator: "NotIn", values: ["x", "y"] },
+        { key: "env", operator: "Exists" },
+      ],
+    },
+  },
+];
+const hostile = fc.oneof(
+  fc.json(),
+  fc.string({ unit: "binary" }),
+  { weight: 3, arbitrary: mutated(VALID).map((list) => JSON.stringify(list)) },
+  anySelectors.map((list) => written(list)),
+);
+
+/** Selectors as somebody writes them. */
+function written(selectors: readonly (readonly object[])[]): string {
+  const list = selectors.map((matchExpressions) => ({ propertySelector: { matchExpressions } }));
+  return JSON.stringify(list);
+}
+
+test("any text of the annotation results in valid selectors or one problem", () =>
+  forAll([hostile], (text) => {
+    const { fact, problems } = parseImport(annotated(text));
+    const selectors = fact?.selectors;
+    assert.equal(problems.length, selectors === undefined ? 1 : 0);
+    for (const { reason, field, value } of problems) {
+      assert.equal(reason, "invalid-selector");
+      assert.match(`${field} ${value}`, /^[\x20-\x7e]{1,700}$/);
+    }
+    for (const { key, operator, values } of (selectors ?? []).flat()) {
+      assert.match(key, /^[a-z0-9./-]{1,253}$/);
+      assert.ok(OPERATORS.includes(operator));
+      assert.equal(values.length > 0, operator === "In" || operator === "NotIn");
+    }
+  }));
+
+test("a selector with several errors has one problem", () => {
+  const text = '[{"propertySelector":{"matchProperties":"In","matchExpressions":[[]]}}]';
+  assert.equal(parseImport(annotated(text)).problems.length, 1);
+});
+
+test("valid selectors are parsed unchanged", () =>
+  forAll([anySelectors], (selectors) => {
+    assert.deepEqual(parseImport(annotated(written(selectors))).fact?.selectors, selectors);
+  }));
+
+test("a problem names the invalid part of the list, and shows it", () => {
+  const list = [{ propertySelector: { matchProperties: { region: "eu", "my region": "eu" } } }];
+  assert.deepEqual(parseImport(annotated(list)).problems, [
+    {
+      reason: "invalid-selector",
+      object: "ServiceImport demo/serve",
+      field:
+        "metadata.annotations[clusterset-proxy.io/cluster-selectors][0].propertySelector.matchProperties",
+      value: '"my region"',
+    },
+  ]);
 });

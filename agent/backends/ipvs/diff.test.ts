@@ -91,6 +91,16 @@ describe("the steps of a change, in order", () => {
     ]);
   });
 
+  test("a drained destination is deleted when its last connection has ended, and not before", () => {
+    const world = both();
+    world.set([service([A])]);
+    assert.deepEqual(world.idle(), []);
+    assert.deepEqual(world.idle("0a02000b 8080"), [
+      "delete-destination TCP 241.0.0.10 80 10.2.0.11 8080",
+    ]);
+    assert.deepEqual(world.idle("0a02000b 8080", "0a01000b 8080"), []);
+  });
+
   test("a withdrawn import keeps its connections, its server and its address until the last has ended", () => {
     const world = both();
     const lines = world.set([]);

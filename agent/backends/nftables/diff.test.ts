@@ -94,6 +94,13 @@ describe("the changes of a service", () => {
     assert.deepEqual(world.set([], [web(B)]), []);
   });
 
+  test("a VIP outside the ClusterSet CIDR is in its set as long as it is needed", () => {
+    const world = new World();
+    const explicit = { ...web(A), vips: ["198.51.100.7"] };
+    assert.equal(world.set([explicit])[0], "add element explicit { 198.51.100.7 }");
+    assert.equal(world.set([]).at(-1), "delete element explicit { 198.51.100.7 }");
+  });
+
   test("shares: units lead to groups, and groups to endpoints; other weights change no endpoint", () => {
     const world = new World();
     const C = { ...B, address: "10.2.0.12" };

@@ -5,6 +5,7 @@ import { cidr } from "../../../test/generators/facts.ts";
 import { virtualService } from "../../../test/generators/services.ts";
 import type { VirtualService } from "../../plan/virtual-service.ts";
 import { finished } from "../backend.ts";
+import { elementLines } from "../nft/elements.ts";
 import { diff } from "./diff.ts";
 import { compare } from "./drift.ts";
 import { withGaps } from "./gaps.ts";
@@ -127,5 +128,14 @@ test("without a table nothing is missing", () => {
   assert.deepEqual(
     withGaps([], () => undefined),
     [],
+  );
+});
+
+test("a line has at most 500 elements", () => {
+  const many = new Set(Array.from({ length: 1001 }, (_, i) => `${i}`));
+  const lines = elementLines("ip t", "s", new Set<string>(), many, (key: string) => key);
+  assert.deepEqual(
+    lines.map((line) => line.split(",").length),
+    [500, 500, 1],
   );
 });
