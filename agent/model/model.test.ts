@@ -90,6 +90,31 @@ describe("a view", () => {
     assert.deepEqual(dirty(model), []);
   });
 
+  test("is undefined after the last fact is removed", () => {
+    const model = new Model();
+    model.setImport(importFact({ key: "demo/a" }), 0);
+    model.setSlice(sliceFact({ key: "demo/x", importKey: "demo/a" }), 0);
+    model.removeImport("demo/a", 0);
+    assert.deepEqual([...model.keys()], ["demo/a"]);
+    model.removeSlice("demo/x", 0);
+    assert.deepEqual([...model.keys()], []);
+    assert.equal(model.view("demo/a"), undefined);
+  });
+
+  test("of a headless import: it claims no VIP, and releases those that it had", () => {
+    const model = new Model();
+    const first = importFact({ key: "demo/first", created: 1, vips: ["241.0.0.1"] });
+    model.listed();
+    model.setImport(first, 0);
+    model.setImport(importFact({ key: "demo/second", created: 2, vips: ["241.0.0.1"] }), 0);
+    dirty(model);
+    model.setImport({ ...first, headless: true }, 0);
+    assert.deepEqual(dirty(model), ["demo/first", "demo/second"]);
+    assert.deepEqual(model.view("demo/second")?.heldBy, new Map());
+    model.setImport(first, 0);
+    assert.deepEqual(model.view("demo/first")?.heldBy, new Map([["241.0.0.1", "demo/second"]]));
+  });
+
   test("of a key that another object inherits is empty", () => {
     const model = new Model();
     assert.equal(model.view("demo/constructor"), undefined);

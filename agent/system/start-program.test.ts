@@ -146,6 +146,7 @@ describe("the result of a program", () => {
       missing: false,
     });
     assert.equal((await runProgram(["true"])).status, 0);
+    assert.equal((await runProgram(["env", "/nonexistent/program"])).missing, true);
     assert.equal((await runProgram(["sh", "-c", "kill -TERM $$"])).status, undefined);
   });
 
