@@ -198,16 +198,6 @@ function prefixes(...services: readonly VirtualService[]): string[] {
 }
 
 describe("the recent lists of an import", () => {
-  test("are the same for all ports with the same addresses, with any target ports", () => {
-    assert.deepEqual(
-      prefixes(
-        sticky(HTTP, "10.1.0.1", "10.1.0.2"),
-        sticky({ portName: "dns", protocol: "UDP", port: 53 }, "10.1.0.2", "10.1.0.1"),
-      ),
-      ["CSP-demo.serve", "CSP-demo.serve"],
-    );
-  });
-
   test("are separate for ports with other addresses, which share among themselves", () => {
     assert.deepEqual(
       prefixes(
