@@ -19,6 +19,8 @@ const SIX = sliceFact({
 /** Older than `SERVE`, with its VIP. */
 const RIVAL = importFact({ key: "evil/old", created: 1, vips: ["241.0.0.10"] });
 
+const LIMITS = { maxRulesPerImport: 100, maxRulesPerNamespace: 150, maxRules: 1000 };
+
 describe("an agent", () => {
   let bench: AgentBench;
   beforeEach(() => {
@@ -116,8 +118,7 @@ describe("an agent", () => {
   });
 
   test("writes large changes of one namespace in parts, those of others with the first", async () => {
-    const limits = { maxRulesPerImport: 100, maxRulesPerNamespace: 150, maxRules: 1000 };
-    bench = new AgentBench(undefined, limits);
+    bench = new AgentBench(undefined, LIMITS);
     await bench.started(SERVE, FOUR);
     const { tell } = bench;
     const change = (first: string) => {
@@ -162,6 +163,35 @@ describe("an agent", () => {
     await quiet();
     assert.deepEqual([...bench.four.kernel.keys()], ["demo/serve"]);
     assert.equal(bench.plans.get("evil/old")?.reason, "vip-conflict");
+  });
+
+  test("leaves out endpoints of a namespace beyond its limit, and nothing of others", async () => {
+    bench = new AgentBench(undefined, LIMITS);
+    const endpoints = Array.from({ length: 90 }, (_, n) => `10.9.0.${n}`);
+    const tenant = ["a", "b"].map((name, i) => {
+      const key: ObjectKey = `tenant/${name}`;
+      return importFact({ key, created: i, vips: [`241.0.1.${i}`] });
+    });
+    const slices = tenant.map(({ key }) =>
+      sliceFact({ key: `${key}-x`, importKey: key, endpoints }),
+    );
+    await bench.started(...tenant, ...slices, SERVE, FOUR);
+    const endpointsOf = (key: ObjectKey) => bench.plans.get(key)?.services[0]?.endpoints.length;
+    assert.deepEqual([endpointsOf("tenant/a"), endpointsOf("tenant/b")], [90, 56]);
+    assert.equal(bench.plans.get("tenant/b")?.limited?.reason, "namespace-limit");
+    assert.equal(endpointsOf("demo/serve"), 1);
+    bench.tell.importRemoved("tenant/a", 1);
+    await quiet();
+    assert.equal(endpointsOf("tenant/b"), 90);
+  });
+
+  test("programs no explicit VIP that a slice lists as an endpoint, with any backend", async () => {
+    const explicit = importFact({ key: "demo/explicit", vips: ["198.51.100.7"] });
+    const listing = sliceFact({ key: "demo/five", cluster: "c2", endpoints: ["198.51.100.7"] });
+    await bench.started(SERVE, FOUR, listing, explicit);
+    const [vip] = bench.plans.get("demo/explicit")?.vips ?? [];
+    assert.deepEqual(vip, { address: "198.51.100.7", reason: "vip-in-use" });
+    assert.ok(!bench.four.kernel.has("demo/explicit"));
   });
 
   test("continues with one family while the other fails", async () => {
