@@ -81,14 +81,4 @@ describe("the local node", () => {
     assert.equal(lines.length, 3);
     assert.match(lines[1] ?? "", /^info Node contradicts no flag now/);
   });
-
-  test("reserves the addresses of its API server, of its Node and of its interfaces", () => {
-    const { node } = home(KUBERNETES);
-    const seen = { ...observed("eu", "c1"), addresses: ["127.0.0.1"] };
-    assert.deepEqual([...node.of(seen).reservedAddresses].sort(), [
-      "10.96.0.1",
-      "127.0.0.1",
-      "192.0.2.9",
-    ]);
-  });
 });

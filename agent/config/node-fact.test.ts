@@ -1,10 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import fc from "fast-check";
 import { PROPERTY_CLUSTER_ID } from "../../api/keys.ts";
 import { isUsage, type Usage, usageText } from "../../common/config/usage.ts";
 import { cidr } from "../../test/generators/facts.ts";
+import { forAll } from "../../test/generators/for-all.ts";
+import { expected, value } from "../../test/generators/read-value.ts";
 import type { NodeFact, NodeObservation } from "../model/facts.ts";
 import { parseConfig } from "./config.ts";
+import { clusterRegions } from "./flags.ts";
 import { nodeFact } from "./node-fact.ts";
 
 function accepted(result: NodeFact | Usage): NodeFact {
@@ -121,4 +125,28 @@ test("properties with endpoint ranges are ranges of that cluster, and no propert
     [...node.properties.keys()],
     ["endpoint-cidrs.clusterset-proxy.io", "tier.example.com"],
   );
+});
+
+test("cluster regions are pairs, each cluster once", () => {
+  const regions = value(clusterRegions("c1=eu-west, c2.example=us-east"));
+  assert.deepEqual(
+    [...regions],
+    [
+      ["c1", "eu-west"],
+      ["c2.example", "us-east"],
+    ],
+  );
+  assert.equal(value(clusterRegions("")).size, 0);
+  for (const wrong of ["c1", "c1=", "=eu", "c1=eu=west", "C1=eu", "c1=eu,", "c1=a b"]) {
+    assert.match(expected(clusterRegions(wrong)), /expected pairs/, wrong);
+  }
+  assert.match(expected(clusterRegions("c1=eu,c1=us")), /names c1 twice/);
+});
+
+test("no text makes the reader throw", async () => {
+  const text = fc.string({ unit: fc.constantFrom(..."a1=,. -".split("")) });
+  await forAll([text], (given) => {
+    const read = clusterRegions(given);
+    assert.ok("value" in read || "expected" in read);
+  });
 });

@@ -1,29 +1,32 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { describe, test } from "node:test";
 import { CodedError } from "../../common/errors.ts";
 import { createLogger, type LogLevel } from "../../common/log.ts";
+import { nodeFact } from "../../test/generators/facts.ts";
+import type { Verdict } from "../health/verdict.ts";
 import type { ImportPlan } from "../plan/import-plan.ts";
+import { Connections } from "./connections.ts";
+import { ConntrackObserver } from "./conntrack-observer.ts";
+import { HealthObserver } from "./health-observer.ts";
 import { AgentMetrics } from "./metrics.ts";
 import { Observer } from "./observer.ts";
+import { TrafficObserver } from "./traffic-observer.ts";
 
-interface Observed {
-  readonly observer: Observer;
-  readonly metrics: AgentMetrics;
-  /** Lines since the last call, as `level message`. */
-  readonly lines: () => string[];
-}
-
-function observed(level: LogLevel = "debug"): Observed {
+/** The metrics, a log, and its lines since the last call: `level message`, and the values of these fields. */
+function logged(level: LogLevel, ...fields: readonly string[]) {
   const written: string[] = [];
   const log = createLogger({ level, format: "json" }, { write: (line) => written.push(line) });
-  const metrics = new AgentMetrics();
-  const observer = new Observer(log, metrics, { now: () => 5000 });
   const lines = (): string[] =>
     written.splice(0).map((line) => {
-      const { level: severity, msg } = JSON.parse(line);
-      return `${severity} ${msg}`;
+      const values = JSON.parse(line);
+      return ["level", "msg", ...fields].flatMap((field) => values[field] ?? []).join(" ");
     });
-  return { observer, metrics, lines };
+  return { log, lines, metrics: new AgentMetrics() };
+}
+
+function observed(level: LogLevel = "debug") {
+  const { log, lines, metrics } = logged(level);
+  return { lines, metrics, observer: new Observer(log, metrics, { now: () => 5000 }) };
 }
 
 const PLAN: ImportPlan = {
@@ -54,16 +57,6 @@ test("objects of the initial lists are logged for debugging, changes after the f
   observer.reconciled({ ...PASS, changedAt: [4000] });
   observer.planned("demo/serve", undefined);
   assert.deepEqual(lines(), ["info Import changed state", "info Import was removed"]);
-});
-
-test("the latency of a change is from its observation to its acceptance by the kernel", async () => {
-  const { observer, metrics } = observed();
-  observer.reconciled({ ...PASS, scope: "complete", changedAt: [1000, 1000] });
-  observer.reconciled({ ...PASS, changedAt: [3000, 4500] });
-  assert.match(
-    await metrics.text(),
-    /^clusterset_agent_network_programming_duration_seconds_sum\{family="IPv4"\} 2.5$/m,
-  );
 });
 
 test("a failure that repeats is logged once, another one again, and the recovery once", () => {
@@ -147,4 +140,237 @@ test("an object that keeps changing does not fill the log, and other objects are
     "warn Too many log lines about an object; leaving some out",
     "info Import was added",
   ]);
+});
+
+function connections() {
+  const { log, lines, metrics } = logged("info", "resource", "reason", "was");
+  return { lines, metrics, connections: new Connections(log, metrics) };
+}
+
+describe("connections", () => {
+  test("are not logged while the watch works", () => {
+    const { lines, connections: all } = connections();
+    for (const reason of ["listing", "watching", "expired", "listing", "watching"] as const) {
+      all.observe("nodes", { reason });
+    }
+    all.observe("clusterproperties", { reason: "not-served" });
+    all.observe("serviceimports", { reason: "listing", detail: "no response yet" });
+    assert.deepEqual(lines(), []);
+    assert.deepEqual(all.remarks(), [
+      "[+]source-nodes ok",
+      "[?]source-clusterproperties not-served",
+      '[?]source-serviceimports listing: "no response yet"',
+    ]);
+  });
+
+  test("log an outage once despite attempts in between, and its end", () => {
+    const { lines, connections: all } = connections();
+    all.observe("nodes", { reason: "watching" });
+    for (let i = 0; i < 3; i++) {
+      all.observe("nodes", { reason: "unreachable", detail: "connect ECONNREFUSED" });
+      all.observe("nodes", { reason: "listing" });
+    }
+    all.observe("nodes", { reason: "unauthorized" });
+    all.observe("nodes", { reason: "listing" });
+    all.observe("nodes", { reason: "watching" });
+    assert.deepEqual(lines(), [
+      "warn Watch failed; using last known state nodes unreachable",
+      "warn Watch failed; using last known state nodes unauthorized",
+      "info Watch restored nodes watching unauthorized",
+    ]);
+  });
+
+  test("report a required resource that is not served; the server's message is shown as one printable line", () => {
+    const { lines, connections: all } = connections();
+    all.observe("serviceimports", { reason: "not-served", detail: "a\nb\u202e" });
+    assert.equal(lines().length, 1);
+    assert.deepEqual(all.remarks(), ['[-]source-serviceimports not-served: "a\\nb\\u202e"']);
+  });
+
+  test("are counted by state, and have a gauge", async () => {
+    const { metrics, connections: all } = connections();
+    all.observe("nodes", { reason: "watching" });
+    all.observe("nodes", { reason: "stalled" });
+    const text = await metrics.text();
+    assert.match(text, /^clusterset_agent_source_watching\{resource="nodes"\} 0$/m);
+    assert.match(text, /source_states_total\{resource="nodes",reason="stalled"\} 1$/m);
+  });
+});
+
+function conntrack() {
+  const { log, lines, metrics } = logged("debug", "by");
+  return { lines, metrics, observer: new ConntrackObserver(log, metrics) };
+}
+
+const SWEPT = { family: "IPv4", by: "netlink", seconds: 0.01, deleted: [] } as const;
+const NO_NATIVE = new CodedError("CSP_NETLINK_UNAVAILABLE", "no native part");
+const NO_PROGRAM = new CodedError("CSP_EXEC_MISSING", "no conntrack");
+
+test("a failing access method is logged once, and so is that all fail, and that one works again", () => {
+  const { observer, lines } = conntrack();
+  const netlinkFails = () =>
+    observer.cleanupFailed({ family: "IPv4", by: "netlink", error: NO_NATIVE, last: false });
+  const toolFails = () =>
+    observer.cleanupFailed({ family: "IPv4", by: "conntrack", error: NO_PROGRAM, last: true });
+  netlinkFails();
+  observer.cleanedUp({ ...SWEPT, by: "conntrack" });
+  const warnings = () => lines().filter((line) => !line.startsWith("debug"));
+  assert.deepEqual(warnings(), [
+    "warn Conntrack cleanup failed; trying another access method netlink",
+  ]);
+  netlinkFails();
+  toolFails();
+  netlinkFails();
+  toolFails();
+  assert.deepEqual(warnings(), [
+    "warn Conntrack cleanup failed; rules are still programmed conntrack",
+  ]);
+  observer.cleanedUp(SWEPT);
+  observer.cleanedUp(SWEPT);
+  assert.deepEqual(warnings(), ["info Conntrack cleanup recovered netlink"]);
+});
+
+test("deletions are counted by protocol and reason, failures by access method and code", async () => {
+  const { observer, metrics, lines } = conntrack();
+  const left = { protocol: "UDP", reason: "endpoint-left" } as const;
+  observer.cleanedUp({ ...SWEPT, deleted: [{ ...left, entries: 3 }] });
+  observer.cleanedUp({
+    ...SWEPT,
+    deleted: [
+      { ...left, entries: 2 },
+      { protocol: "TCP", reason: "endpoint-gone", entries: 0 },
+    ],
+  });
+  assert.equal(lines().length, 2, "0 deleted entries are not logged");
+  observer.cleanupFailed({ family: "IPv6", by: "netlink", error: NO_NATIVE, last: false });
+  const text = (await metrics.text()).split("\n");
+  for (const line of [
+    'conntrack_deleted_entries_total{family="IPv4",protocol="UDP",reason="endpoint-left"} 5',
+    'conntrack_sweep_duration_seconds_count{family="IPv4"} 2',
+    'conntrack_failures_total{family="IPv6",by="netlink",code="CSP_NETLINK_UNAVAILABLE"} 1',
+  ]) {
+    assert.ok(text.includes(`clusterset_agent_${line}`), line);
+  }
+});
+
+function silence() {
+  const { log, lines, metrics } = logged("info", "cluster", "endpoint", "why");
+  return { lines, metrics, health: new HealthObserver(log, metrics) };
+}
+
+function verdict(scope: Verdict["scope"], i = 1): Verdict {
+  const endpoint = { address: `10.2.0.${i}`, port: 80 };
+  const name = `${endpoint.address}:80`;
+  return {
+    name: scope === "cluster" ? "cluster c2" : `endpoint ${name}`,
+    ...{
+      scope,
+      cluster: "c2",
+      namespace: "",
+      except: "",
+      endpoints: new Map([[name, endpoint]]),
+      since: i,
+      members: [],
+      isPartial: false,
+      isTrial: false,
+    },
+    ...{ terms: { recurrences: 0, hold: 0, expires: 300_000 }, probes: 0, probeAt: 0 },
+  };
+}
+
+test("a verdict and its end are logged, counted and shown", async () => {
+  const { lines, metrics, health } = silence();
+  assert.deepEqual(health.remarks(), ["[+]health ok"]);
+  const one = verdict("endpoint");
+  health.silent(one);
+  assert.deepEqual(health.remarks(), ['[-]health unanswering: "endpoint 10.2.0.1:80" of "c2"']);
+  assert.match(await metrics.text(), /health_unanswering\{scope="endpoint"\} 1/);
+  health.ended(one, "answered", 5_000);
+  assert.deepEqual(health.remarks(), ["[+]health ok"]);
+  assert.match(await metrics.text(), /health_unanswering\{scope="endpoint"\} 0/);
+  assert.match(await metrics.text(), /health_verdicts_total\{scope="endpoint"\} 1/);
+  assert.deepEqual(lines(), [
+    "warn Endpoint does not answer; using it last c2 10.2.0.1:80",
+    "info Endpoint is used as before c2 10.2.0.1:80 answered",
+  ]);
+});
+
+test("what flaps is shown with the time for which it is held", () => {
+  const { health } = silence();
+  const flapping = { ...verdict("endpoint"), terms: { recurrences: 2, hold: 20_000, expires: 1 } };
+  health.silent(flapping);
+  assert.match(health.remarks()[0] ?? "", /of "c2", time 3 in a row: for 20 s at least$/);
+});
+
+test("a cluster is always logged and shown first; of thousands of endpoints, twenty are", () => {
+  const { lines, health } = silence();
+  for (let i = 1; i <= 2_000; i++) health.silent(verdict("endpoint", i));
+  health.silent(verdict("cluster"));
+  const said = lines();
+  assert.equal(said.length, 21);
+  assert.equal(said.at(-1), "warn No endpoint of a cluster answers; using the cluster last c2");
+  const remarks = health.remarks();
+  assert.equal(remarks.length, 20);
+  assert.equal(remarks[0], '[-]health unanswering: "cluster c2" of "c2"');
+});
+
+test("a silent uplink is shown until it ends", async () => {
+  const { lines, metrics, health } = silence();
+  health.uplink(true);
+  assert.match(health.remarks()[0] ?? "", /^\[-\]health uplink/);
+  assert.match(await metrics.text(), /health_uplink_silent 1/);
+  health.uplink(false);
+  assert.deepEqual(health.remarks(), ["[+]health ok"]);
+  assert.equal(lines().length, 2);
+});
+
+test("missing evidence is logged once for each cause, and counted each time", async () => {
+  const { lines, metrics, health } = silence();
+  const error = new CodedError("CSP_NETLINK_UNAVAILABLE", "netlink: no");
+  for (let i = 0; i < 3; i++) health.unavailable(error);
+  assert.match(health.remarks()[0] ?? "", /not-tested: .*CSP_NETLINK_UNAVAILABLE/);
+  health.unavailable(undefined);
+  assert.deepEqual(lines(), [
+    "warn Silent endpoints are not detected",
+    "info Silent endpoints are detected again",
+  ]);
+  assert.match(await metrics.text(), /health_failures_total\{code="CSP_NETLINK_UNAVAILABLE"\} 3/);
+});
+
+function counting() {
+  const { log, lines, metrics } = logged("info");
+  const samples = async () => {
+    const found = (await metrics.text()).matchAll(/^clusterset_agent_connections_total(.*)$/gm);
+    return [...found].map(([, rest]) => rest);
+  };
+  return { lines, samples, traffic: new TrafficObserver(log, metrics) };
+}
+
+test("counts are those of the kernel, also if it has begun anew; a cluster of the name unknown has its own", async () => {
+  const { samples, traffic } = counting();
+  const node = nodeFact({ cluster: "c1", region: "eu-west" });
+  const count = (member: string | undefined, connections: number) =>
+    ({ family: "IPv4", member, connections }) as const;
+  traffic.counted([count("c1", 7), count("unknown", 2), count(undefined, 5)], node, []);
+  assert.deepEqual(await samples(), [
+    '{family="IPv4",member="c1",tier="local"} 7',
+    '{family="IPv4",member="unknown",tier="global"} 2',
+    '{family="IPv4",member="unknown",tier="unknown"} 5',
+  ]);
+  traffic.counted([count("c1", 1)], node, []);
+  assert.deepEqual(await samples(), ['{family="IPv4",member="c1",tier="local"} 1']);
+});
+
+test("a fault and its end are logged once, and shown meanwhile", () => {
+  const { lines, traffic } = counting();
+  traffic.unavailable(undefined);
+  assert.deepEqual([lines(), traffic.remarks()], [[], []]);
+  for (let i = 0; i < 3; i++) traffic.unavailable(new CodedError("CSP_EXEC_FAILED", "no"));
+  assert.match(traffic.remarks().join(), /^\[\?\]traffic not-counted: .*"CSP_EXEC_FAILED"$/);
+  for (let i = 0; i < 3; i++) traffic.unavailable(undefined);
+  assert.deepEqual(lines(), [
+    "warn Connections are not counted by cluster",
+    "info Connections are counted by cluster again",
+  ]);
+  assert.deepEqual(traffic.remarks(), []);
 });

@@ -24,36 +24,6 @@ function place(slice: Partial<SliceFact>, endpoint: Partial<EndpointFact>, node?
 
 const NOWHERE = { onThisNode: false, inThisZone: false };
 
-describe("the target port", () => {
-  test("is the slice's port of the same name and protocol, slice by slice", () => {
-    const ports = (name: string, port: number, protocol: "TCP" | "UDP" = "TCP") => ({
-      ports: [{ name, protocol, port }],
-    });
-    const { candidates: found, notExposing } = candidates([
-      sliceFact({ key: "demo/a", ...ports("http", 8080), endpoints: ["10.2.0.1"] }),
-      sliceFact({ key: "demo/b", ...ports("http", 9090), endpoints: ["10.3.0.1"] }),
-      sliceFact({ key: "demo/c", ...ports("http", 80, "UDP") }),
-      sliceFact({ key: "demo/d", ...ports("", 80) }),
-      sliceFact({ key: "demo/e", ports: [] }),
-    ]);
-    assert.deepEqual(
-      found.map(({ slice, address, port }) => `${slice} ${address}:${port}`),
-      ["demo/a 10.2.0.1:8080", "demo/b 10.3.0.1:9090"],
-    );
-    assert.deepEqual(
-      notExposing.map(({ key }) => key),
-      ["demo/c", "demo/d", "demo/e"],
-    );
-  });
-
-  test("of an unnamed port is the unnamed one", () => {
-    const slice = sliceFact({ ports: [{ name: "", protocol: "TCP", port: 8080 }] });
-    const node = nodeFact();
-    const found = candidatesOf({ ...HTTP, name: "" }, [slice], tiersOf({}, importerOf(node)), node);
-    assert.equal(found.candidates[0]?.port, 8080);
-  });
-});
-
 describe("what does not answer", () => {
   const DNS = { name: "dns", protocol: "UDP", port: 53 } as const;
   const WEB = { name: "http", protocol: "TCP", port: 8080 } as const;
@@ -76,20 +46,11 @@ describe("what does not answer", () => {
 });
 
 describe("an endpoint is on this node", () => {
-  test("if the slice names my cluster and this node", () => {
-    assert.deepEqual(place({ cluster: "c1" }, { nodeName: "n1", address: "10.1.0.5" }), {
-      onThisNode: true,
-      inThisZone: false,
-    });
-  });
   test("not if another cluster has a node of the same name", () => {
     assert.deepEqual(place({ cluster: "c2" }, { nodeName: "n1" }), NOWHERE);
     assert.deepEqual(place({}, { nodeName: "n1" }), NOWHERE);
     const { cluster: _, ...rest } = nodeFact();
     assert.deepEqual(place({}, { nodeName: "n1" }, rest), NOWHERE);
-  });
-  test("not if it names another node, whatever its address", () => {
-    assert.deepEqual(place({ cluster: "c1" }, { nodeName: "n2", address: "10.1.0.5" }), NOWHERE);
   });
 });
 

@@ -7,6 +7,7 @@ import { NO_SILENCE, type Silence } from "../model/silence.ts";
 import { planImport } from "./plan.ts";
 
 const HTTP = { name: "http", protocol: "TCP", port: 80 } as const;
+const CONDITIONS = ["ready", "serving", "terminating", "not-ready"] as const;
 const DNS = { name: "dns", protocol: "UDP", port: 53 } as const;
 
 /** `keeps` of each service of demo/serve, seen from node n1 of cluster c1. */
@@ -31,11 +32,10 @@ test("TCP connections are kept unless the import requests resets, SCTP's always"
 });
 
 test("UDP entries are kept while their endpoint is ready, of any tier; with `follow`, none but those of new clients", () => {
-  const conditions = ["ready", "serving", "terminating", "not-ready"] as const;
   const near = sliceFact({ key: "demo/near", endpoints: ["10.1.0.1"], ports: [DNS] });
   const far = sliceFact({
     ...{ key: "demo/far", cluster: "c9", ports: [{ ...DNS, port: 5353 }] },
-    endpoints: conditions.map((condition, i) => ({ address: `10.9.0.${i}`, condition })),
+    endpoints: CONDITIONS.map((condition, i) => ({ address: `10.9.0.${i}`, condition })),
   });
   const inactive = sliceFact({
     ...{ key: "demo/unused", cluster: "c8", ports: [DNS], endpoints: ["10.8.0.1"], active: false },
@@ -47,10 +47,9 @@ test("UDP entries are kept while their endpoint is ready, of any tier; with `fol
 });
 
 test("endpoints of any slice are listed, of any condition and tier, active or not, with the slice's port", () => {
-  const conditions = ["ready", "serving", "terminating", "not-ready"] as const;
   const near = sliceFact({
     key: "demo/near",
-    endpoints: conditions.map((condition, i) => ({ address: `10.1.0.${i}`, condition })),
+    endpoints: CONDITIONS.map((condition, i) => ({ address: `10.1.0.${i}`, condition })),
     ports: [{ ...HTTP, port: 8080 }],
   });
   const far = sliceFact({
@@ -90,13 +89,12 @@ test("behind a wall, no connection to an endpoint outside is kept, neither of UD
 });
 
 test("with resets, endpoints are dead that do not answer and whose cluster is out of rotation; one of both is not enough", () => {
-  const conditions = ["ready", "serving", "terminating", "not-ready"] as const;
   const slice = sliceFact({
     ...{ key: "demo/far", cluster: "c9", ports: [HTTP] },
-    endpoints: conditions.map((condition, i) => ({ address: `10.9.0.${i}`, condition })),
+    endpoints: CONDITIONS.map((condition, i) => ({ address: `10.9.0.${i}`, condition })),
   });
   const fact = importFact({ onEndpointDeath: "reset", ports: [HTTP] });
-  const all = conditions.map((_, i) => `10.9.0.${i}:80`);
+  const all = CONDITIONS.map((_, i) => `10.9.0.${i}:80`);
   const [ready = "", , ...rest] = all;
   const clusters = new Map([["c9", ""]]);
   const ports = new Map([["10.9.0.1", new Set([80])]]);

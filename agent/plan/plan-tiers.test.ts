@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { PROPERTY_CLUSTER_ID, PROPERTY_REGION } from "../../api/keys.ts";
 import type { ClusterSelector } from "../../api/tiers/cluster-selector.ts";
 import { tierIndex, tiersOf } from "../../api/tiers/tiers.ts";
-import { importFact, nodeFact, sliceFact } from "../../test/generators/facts.ts";
+import { nodeFact } from "../../test/generators/facts.ts";
 import { forAll } from "../../test/generators/for-all.ts";
 import { anyHistory, applyEvent } from "../../test/generators/histories.ts";
 import { anyProperties, anySelectors } from "../../test/generators/selectors.ts";
@@ -108,53 +108,6 @@ function listening(
     .filter(({ ports }) => ports.some((p) => p.name === portName && p.protocol === protocol))
     .reduce((sum, { endpoints }) => sum + [...endpoints].length, 0);
 }
-
-test("a farther tier with a ready endpoint is used before a nearer one that only serves", () => {
-  const continent = (name: string) => new Map([["continent", name]]);
-  const slice = (cluster: string, name: string, address: string, ready: boolean) =>
-    sliceFact({
-      key: `demo/${cluster}`,
-      cluster,
-      properties: continent(name),
-      endpoints: [{ address, condition: ready ? "ready" : "serving" }],
-    });
-  const node = nodeFact({ properties: continent("europe") });
-  const selectors: readonly ClusterSelector[] = [
-    ...BUILT_IN,
-    [{ key: "continent", operator: "In", values: ["@SameAsImporter@"] }],
-  ];
-  const tiers = (readiness: readonly boolean[]) => {
-    const model = new Model();
-    model.setImport(importFact({ selectors }), 0);
-    for (const [i, [cluster, name]] of [
-      ["c1", "europe"],
-      ["c5", "europe"],
-      ["c6", "asia"],
-    ].entries()) {
-      model.setSlice(slice(cluster ?? "", name ?? "", `10.9.${i}.1`, readiness[i] === true), 0);
-    }
-    const view = model.view("demo/serve");
-    assert.ok(view);
-    return planImport(view, node).services.map(({ tier, reason }) => `${tier} ${reason}`);
-  };
-  assert.deepEqual(tiers([true, true, true]), ["selector-1 nearest-ready"]);
-  assert.deepEqual(tiers([false, true, true]), ["selector-3 nearest-ready"]);
-  assert.deepEqual(tiers([false, false, true]), ["remainder nearest-ready"]);
-  assert.deepEqual(tiers([false, false, false]), ["selector-1 nearest-serving"]);
-});
-
-test("an empty list makes all endpoints alike, those of unknown origin too", () => {
-  const model = new Model();
-  model.setImport(importFact({ selectors: [] }), 0);
-  model.setSlice(sliceFact({ key: "demo/a", cluster: "c1", endpoints: ["10.1.0.1"] }), 0);
-  model.setSlice(sliceFact({ key: "demo/b", cluster: "c3", endpoints: ["10.3.0.1"] }), 0);
-  model.setSlice(sliceFact({ key: "demo/c", endpoints: ["10.4.0.1"] }), 0);
-  const view = model.view("demo/serve");
-  assert.ok(view);
-  const [service] = planImport(view, nodeFact()).services;
-  assert.equal(service?.tier, "remainder");
-  assert.equal(service?.endpoints.length, 3);
-});
 
 test("there are few tier names, whatever the selectors", () => {
   const most = Array(16).fill({ propertySelector: { matchProperties: { env: "x" } } });

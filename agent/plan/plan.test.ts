@@ -54,12 +54,6 @@ describe("an import", () => {
     });
   }
 
-  test("does not capture the API traffic of a node with ips: [10.96.0.1]", () => {
-    const planned = plan([importFact({ vips: ["10.96.0.1"] })], [sliceFact()]);
-    assert.deepEqual(planned.services, []);
-    assert.deepEqual(planned.vips, [{ address: "10.96.0.1", reason: "vip-reserved" }]);
-  });
-
   test("that lost a VIP names the holder, and keeps the others", () => {
     const planned = plan([
       importFact({ key: "demo/first", vips: ["241.0.0.1"] }),
@@ -92,14 +86,6 @@ describe("an import", () => {
       "fd00:241::1 TCP 80 -> global fd10:2::1:8080",
       "fd00:241::1 UDP 53 -> no-endpoint",
     ]);
-  });
-
-  test("passes affinity to each of its services", () => {
-    const planned = plan([importFact({ affinitySeconds: 60, ports: [HTTP, DNS] })]);
-    assert.deepEqual(
-      planned.services.map((service) => service.affinitySeconds),
-      [60, 60],
-    );
   });
 });
 
@@ -141,11 +127,6 @@ describe("tiers are of a port, not of an import", () => {
       },
     ]);
   });
-
-  test("a name with another protocol is another port", () => {
-    const planned = plan([importFact({ ports: [{ ...HTTP, protocol: "UDP" }] })], [sliceFact()]);
-    assert.deepEqual(lines(planned), ["241.0.0.10 UDP 80 -> no-endpoint"]);
-  });
 });
 
 describe("a slice", () => {
@@ -177,27 +158,6 @@ describe("a slice", () => {
     assert.deepEqual(planned.remarks, [{ slice: "demo/copied", reason: "origin-unknown" }]);
     assert.equal(planned.excluded[0]?.tier, "global");
   });
-
-  test("of known origin has no remark", () => {
-    assert.equal("remarks" in plan([importFact()], [sliceFact({ cluster: "c2" })]), false);
-  });
-});
-
-test("two clusters with the same address: the nearer one counts, and the other is excluded with a reason", () => {
-  const planned = plan(
-    [importFact()],
-    [
-      sliceFact({ key: "demo/far", cluster: "c3", region: "us-east", endpoints: ["10.9.0.1"] }),
-      sliceFact({ key: "demo/near", cluster: "c2", region: "eu-west", endpoints: ["10.9.0.1"] }),
-    ],
-  );
-  assert.deepEqual(planned.services[0]?.endpoints, [
-    { address: "10.9.0.1", port: 8080, cluster: "c2" },
-  ]);
-  assert.deepEqual(
-    planned.excluded.map(({ slice, reason }) => `${slice} ${reason}`),
-    ["demo/far duplicate-address"],
-  );
 });
 
 test("the same address with two target ports is two destinations", () => {

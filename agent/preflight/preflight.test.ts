@@ -142,17 +142,6 @@ test("checks run at the start and a minute after each run", async () => {
   assert.equal(stage.reports.length, 2);
 });
 
-test("a fault and its repair are found within a minute", async () => {
-  await using stage = new Stage();
-  const file = "/proc/sys/net/ipv4/ip_forward";
-  stage.files.set(file, "0\n");
-  await stage.start();
-  assert.equal(stage.reason("forwarding-IPv4"), "forwarding-off");
-  stage.files.set(file, "1\n");
-  await stage.minute();
-  assert.equal(stage.reason("forwarding-IPv4"), undefined);
-});
-
 test("no pod is probed before the guard is programmed; then one probe, at once", async () => {
   await using stage = new Stage();
   stage.guarded = false;

@@ -2,14 +2,10 @@ import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, test } from "node:test";
 import type { ObjectKey } from "../../api/names.ts";
 import type { Problem } from "../../api/problem.ts";
-import { FakeBackend, quiet } from "../../test/doubles/fake-backend.ts";
-import { FakeClock } from "../../test/doubles/fake-clock.ts";
-import { FakeSource } from "../../test/doubles/fake-source.ts";
-import { SILENT } from "../../test/doubles/silent-events.ts";
-import { endpointsOf, importFact, nodeFact, sliceFact } from "../../test/generators/facts.ts";
-import type { ImportPlan } from "../plan/import-plan.ts";
-import { Agent } from "./agent.ts";
-import type { Failure } from "./reconciler-events.ts";
+import { type FakeBackend, quiet } from "../../test/doubles/fake-backend.ts";
+import { cidr, endpointsOf, importFact, nodeFact, sliceFact } from "../../test/generators/facts.ts";
+import { AgentBench } from "../../test/stages/agent-bench.ts";
+import { readiness } from "../observe/readiness.ts";
 
 const SERVE = importFact({ vips: ["241.0.0.10", "fd00:241::10"] });
 const FOUR = sliceFact({ key: "demo/four", cluster: "c1", endpoints: ["10.1.0.1"] });
@@ -20,71 +16,20 @@ const SIX = sliceFact({
   endpoints: ["fd10:1::1"],
 });
 
-/** An agent between two sources and two kernels. */
 /** Older than `SERVE`, with its VIP. */
 const RIVAL = importFact({ key: "evil/old", created: 1, vips: ["241.0.0.10"] });
 
-class Bench {
-  readonly clock = new FakeClock();
-  readonly sources = [new FakeSource(), new FakeSource()] as const;
-  readonly four = new FakeBackend();
-  readonly six = new FakeBackend();
-  readonly planned: string[] = [];
-  readonly plans = new Map<ObjectKey, ImportPlan | undefined>();
-  readonly failures: Failure[] = [];
-  readonly problems: string[] = [];
-  listedAt: number | undefined;
-  readonly agent = new Agent({
-    today: () => 0,
-    node: () => nodeFact(),
-    sources: this.sources,
-    backends: new Map([
-      ["IPv4", this.four],
-      ["IPv6", this.six],
-    ]),
-    ruleLimits: { maxRulesPerImport: 100, maxRulesPerNamespace: 150, maxRules: 1000 },
-    clock: this.clock,
-    random: () => 0,
-    events: {
-      listed: () => {
-        this.listedAt = this.clock.now();
-      },
-      planned: (key, plan) => {
-        this.planned.push(key);
-        this.plans.set(key, plan);
-      },
-      problems: (object, problems) => this.problems.push(`${object} ${problems.length}`),
-      reconciled: () => undefined,
-      failed: (failure) => this.failures.push(failure),
-      ...SILENT,
-    },
-  });
-
-  /** Starts it with what is given, and lets it write that. */
-  async started(...facts: readonly (typeof SERVE | typeof FOUR)[]): Promise<void> {
-    this.agent.start();
-    for (const fact of facts) {
-      if ("importKey" in fact) this.sources[0].tell.sliceChanged(fact, 0);
-      else this.sources[0].tell.importChanged(fact, 0);
-    }
-    for (const source of this.sources) source.tell.listed();
-    await quiet();
-    for (const { log } of [this.four, this.six]) log.length = 0;
-    this.planned.length = 0;
-  }
-}
+const LIMITS = { maxRulesPerImport: 100, maxRulesPerNamespace: 150, maxRules: 1000 };
 
 describe("an agent", () => {
-  let bench: Bench;
+  let bench: AgentBench;
   beforeEach(() => {
-    bench = new Bench();
+    bench = new AgentBench();
   });
   afterEach(() => bench.agent.stop());
 
   test("resets connections only a second after the last slice with their endpoint was deleted", async () => {
-    const moved = sliceFact({ key: "demo/moved", cluster: "c1", endpoints: ["10.1.0.1"] });
     const resets = importFact({ vips: ["241.0.0.10"], onEndpointDeath: "reset" });
-    const [source] = bench.sources;
     /** Endpoints whose connections the kernel of IPv4 is to keep; undefined: all. */
     const kept = async (ms: number): Promise<unknown> => {
       bench.clock.advance(ms);
@@ -95,14 +40,8 @@ describe("an agent", () => {
     assert.equal(await kept(0), undefined);
     const all = await kept(1_000);
     assert.deepEqual(all, ["10.1.0.1:8080"]);
-    source.tell.sliceRemoved(FOUR.key, 0);
-    assert.deepEqual(await kept(0), all);
-    assert.deepEqual(await kept(500), all);
-    source.tell.sliceChanged(moved, 0);
-    assert.deepEqual(await kept(2_000), all);
-    source.tell.sliceRemoved(moved.key, 0);
-    assert.deepEqual(await kept(0), all);
-    assert.deepEqual(await kept(999), all);
+    bench.tell.sliceRemoved(FOUR.key, 0);
+    assert.deepEqual([await kept(0), await kept(999)], [all, all]);
     assert.deepEqual(await kept(1), []);
   });
 
@@ -158,7 +97,7 @@ describe("an agent", () => {
 
   test("plans changed imports once, and unchanged ones not at all", async () => {
     await bench.started(SERVE, FOUR, importFact({ key: "demo/other", vips: ["241.0.0.11"] }));
-    const { tell } = bench.sources[0];
+    const { tell } = bench;
     tell.sliceChanged({ ...FOUR, active: false }, 1);
     tell.sliceChanged(FOUR, 1);
     tell.sliceChanged(SIX, 1);
@@ -171,7 +110,7 @@ describe("an agent", () => {
 
   test("removes a deleted import from the kernel, and reports it", async () => {
     await bench.started(SERVE);
-    bench.sources[0].tell.importRemoved("demo/serve", 1);
+    bench.tell.importRemoved("demo/serve", 1);
     await quiet();
     assert.equal(bench.plans.get("demo/serve"), undefined);
     assert.deepEqual(bench.four.log, ["apply -demo/serve"]);
@@ -179,8 +118,9 @@ describe("an agent", () => {
   });
 
   test("writes large changes of one namespace in parts, those of others with the first", async () => {
+    bench = new AgentBench(undefined, LIMITS);
     await bench.started(SERVE, FOUR);
-    const { tell } = bench.sources[0];
+    const { tell } = bench;
     const change = (first: string) => {
       for (const [i, name] of ["a", "b", "c"].entries()) {
         const key: ObjectKey = `tenant/${name}`;
@@ -203,7 +143,30 @@ describe("an agent", () => {
     assert.deepEqual(bench.four.log, ["apply -tenant/a -tenant/b", "apply -tenant/c"]);
   });
 
+  test("of several imports with a VIP at its start, serves the one that the kernel has rules for, and writes nothing", async () => {
+    await bench.started(SERVE, FOUR);
+    await bench.agent.stop();
+    const next = bench.successor();
+    await next.started(RIVAL, { ...SERVE, created: 2 }, FOUR);
+    assert.deepEqual([...next.four.kernel], [...bench.four.kernel]);
+    assert.equal(next.plans.get("demo/serve")?.reason, "programmed");
+    const [vip] = next.plans.get("evil/old")?.vips ?? [];
+    assert.deepEqual(vip, { address: "241.0.0.10", reason: "vip-conflict", heldBy: "demo/serve" });
+    await next.agent.stop();
+  });
+
+  test("of several imports with a VIP at its start, serves none if the kernel has no rules, until an IPAddress names one", async () => {
+    await bench.started(RIVAL, SERVE, FOUR);
+    assert.equal(bench.plans.get("evil/old")?.reason, "vip-contested");
+    assert.deepEqual([...bench.four.kernel], []);
+    bench.tell.vipHeld("241.0.0.10", "demo/serve", 1);
+    await quiet();
+    assert.deepEqual([...bench.four.kernel.keys()], ["demo/serve"]);
+    assert.equal(bench.plans.get("evil/old")?.reason, "vip-conflict");
+  });
+
   test("leaves out endpoints of a namespace beyond its limit, and nothing of others", async () => {
+    bench = new AgentBench(undefined, LIMITS);
     const endpoints = Array.from({ length: 90 }, (_, n) => `10.9.0.${n}`);
     const tenant = ["a", "b"].map((name, i) => {
       const key: ObjectKey = `tenant/${name}`;
@@ -217,43 +180,9 @@ describe("an agent", () => {
     assert.deepEqual([endpointsOf("tenant/a"), endpointsOf("tenant/b")], [90, 56]);
     assert.equal(bench.plans.get("tenant/b")?.limited?.reason, "namespace-limit");
     assert.equal(endpointsOf("demo/serve"), 1);
-    bench.sources[0].tell.importRemoved("tenant/a", 1);
+    bench.tell.importRemoved("tenant/a", 1);
     await quiet();
     assert.equal(endpointsOf("tenant/b"), 90);
-  });
-
-  test("gives a VIP to the next import when its holder is deleted", async () => {
-    await bench.started({ ...SERVE, created: 2 });
-    bench.sources[0].tell.importChanged(RIVAL, 1);
-    await quiet();
-    assert.equal(bench.plans.get("evil/old")?.reason, "vip-conflict");
-    bench.sources[0].tell.importRemoved("demo/serve", 1);
-    await quiet();
-    assert.equal(bench.plans.get("evil/old")?.reason, "programmed");
-    assert.deepEqual(bench.four.log, ["apply +evil/old -demo/serve"]);
-  });
-
-  test("of several imports with a VIP at its start, serves the one that the kernel has rules for, and writes nothing", async () => {
-    await bench.started(SERVE, FOUR);
-    await bench.agent.stop();
-    const next = new Bench();
-    for (const [key, text] of bench.four.kernel) next.four.kernel.set(key, text);
-    await next.started(RIVAL, { ...SERVE, created: 2 }, FOUR);
-    assert.deepEqual([...next.four.kernel], [...bench.four.kernel]);
-    assert.equal(next.plans.get("demo/serve")?.reason, "programmed");
-    const [vip] = next.plans.get("evil/old")?.vips ?? [];
-    assert.deepEqual(vip, { address: "241.0.0.10", reason: "vip-conflict", heldBy: "demo/serve" });
-    await next.agent.stop();
-  });
-
-  test("of several imports with a VIP at its start, serves none if the kernel has no rules, until an IPAddress names one", async () => {
-    await bench.started(RIVAL, SERVE, FOUR);
-    assert.equal(bench.plans.get("evil/old")?.reason, "vip-contested");
-    assert.deepEqual([...bench.four.kernel], []);
-    bench.sources[0].tell.vipHeld("241.0.0.10", "demo/serve", 1);
-    await quiet();
-    assert.deepEqual([...bench.four.kernel.keys()], ["demo/serve"]);
-    assert.equal(bench.plans.get("evil/old")?.reason, "vip-conflict");
   });
 
   test("programs no explicit VIP that a slice lists as an endpoint, with any backend", async () => {
@@ -270,9 +199,9 @@ describe("an agent", () => {
     bench.six.faults.push("before", "before", "before");
     for (const address of ["10.1.0.2", "10.1.0.3"]) {
       const endpoints = endpointsOf("IPv4", [address]);
-      bench.sources[0].tell.sliceChanged({ ...FOUR, endpoints }, 1);
+      bench.tell.sliceChanged({ ...FOUR, endpoints }, 1);
       const sixth = endpointsOf("IPv6", [`fd10:1::${address.at(-1)}`]);
-      bench.sources[0].tell.sliceChanged({ ...SIX, endpoints: sixth }, 1);
+      bench.tell.sliceChanged({ ...SIX, endpoints: sixth }, 1);
       await quiet();
     }
     assert.deepEqual(bench.four.log, ["apply +demo/serve", "apply +demo/serve"]);
@@ -289,18 +218,6 @@ describe("an agent", () => {
     }
     assert.match(bench.six.kernel.get("demo/serve") ?? "", /fd10:1::3/);
     assert.equal(bench.agent.families.get("IPv6")?.oldestWaiting, undefined);
-  });
-
-  test("programs the present facts after a failure, not those of the failed pass", async () => {
-    await bench.started(SERVE);
-    bench.four.faults.push("before");
-    bench.sources[0].tell.sliceChanged(FOUR, 1);
-    await quiet();
-    bench.sources[0].tell.sliceRemoved(FOUR.key, 2);
-    await quiet();
-    bench.clock.advance(1000);
-    await quiet();
-    assert.deepEqual(bench.four.log, ["apply +demo/serve", "read"], "there was nothing to write");
   });
 
   test("reports the progress of each family", async () => {
@@ -321,28 +238,28 @@ describe("an agent", () => {
     assert.deepEqual(bench.agent.keys(), ["a/orphan", "demo/serve"]);
     assert.equal(bench.agent.plan("a/orphan")?.reason, "not-imported");
     assert.equal(bench.agent.plan("demo/none"), undefined);
-    bench.sources[0].tell.sliceChanged(FOUR, 1);
+    bench.tell.sliceChanged(FOUR, 1);
     assert.equal(bench.agent.plan("demo/serve")?.services[0]?.tier, "local");
   });
 
   test("reports problems of sources, also before they have listed", () => {
     bench.agent.start();
     const problem: Problem = { reason: "invalid-name", object: "X", field: "y", value: "z" };
-    bench.sources[0].tell.problems("X", [problem]);
-    bench.sources[0].tell.problems("X", []);
+    bench.tell.problems("X", [problem]);
+    bench.tell.problems("X", []);
     assert.deepEqual(bench.problems, ["X 1", "X 0"]);
   });
 });
 
 describe("an agent that is stopped", () => {
   test("stops its sources, writes what is in flight and nothing more, and leaves the kernel", async () => {
-    const bench = new Bench();
+    const bench = new AgentBench();
     await bench.started(SERVE);
     const release = bench.four.hold();
-    bench.sources[0].tell.sliceChanged(FOUR, 1);
+    bench.tell.sliceChanged(FOUR, 1);
     await quiet();
     const stopped = bench.agent.stop();
-    bench.sources[0].tell.importRemoved("demo/serve", 2);
+    bench.tell.importRemoved("demo/serve", 2);
     release();
     await stopped;
     await quiet();
@@ -353,9 +270,9 @@ describe("an agent that is stopped", () => {
   });
 
   test("opens nothing when its last source lists only then", async () => {
-    const bench = new Bench();
+    const bench = new AgentBench();
     bench.agent.start();
-    bench.sources[0].tell.listed();
+    bench.tell.listed();
     const stopped = bench.agent.stop();
     bench.sources[1].tell.listed();
     await stopped;
@@ -363,4 +280,54 @@ describe("an agent that is stopped", () => {
     assert.equal(bench.listedAt, undefined);
     assert.deepEqual(bench.four.log, ["close"]);
   });
+});
+
+describe("an agent whose node gets other ranges", () => {
+  const OLD = ["241.0.0.0/8", "fd00:241::/108"];
+  const NEW = ["242.0.0.0/8", "fd00:242::/108"];
+  const node = (ranges: readonly string[]) => () => nodeFact({ clusterSetCidrs: ranges.map(cidr) });
+  const held = ({ four, six }: AgentBench) => [[...four.kernel], [...six.kernel]];
+  /** Checks of the first sync that fail on /readyz. */
+  const failing = ({ agent: { families }, clock }: AgentBench) =>
+    readiness({ listed: true, families }, clock.now()).flatMap(({ name, reason }) =>
+      reason === undefined || !name.startsWith("first-sync") ? [] : `${name} ${reason}`,
+    );
+  let before: AgentBench;
+  beforeEach(async () => {
+    before = new AgentBench(node(OLD));
+    await before.started(SERVE, FOUR, SIX);
+    await before.agent.stop();
+  });
+
+  test("writes nothing, and is not ready, until VIPs are in it", async () => {
+    const bench = before.successor(node(NEW));
+    const pass = async () => {
+      bench.clock.advance(5_000);
+      await quiet();
+    };
+    await bench.started(SERVE, FOUR, SIX);
+    for (let ms = 0; ms < 120_000; ms += 5_000) {
+      assert.deepEqual(failing(bench), ["first-sync-IPv4 mass-loss", "first-sync-IPv6 mass-loss"]);
+      await pass();
+    }
+    assert.deepEqual(held(bench), held(before));
+    bench.tell.importChanged(importFact({ vips: ["242.0.0.10", "fd00:242::10"] }), 0);
+    await quiet();
+    await pass();
+    assert.deepEqual(failing(bench), []);
+    assert.match(JSON.stringify(held(bench)), /242\.0\.0\.10.*fd00:242::10/);
+    await bench.agent.stop();
+  });
+
+  for (const ranges of [
+    [...OLD, ...NEW],
+    [...NEW, ...OLD],
+  ]) {
+    test(`is ready at once, with the same rules, with ${ranges.join()}`, async () => {
+      const bench = before.successor(node(ranges));
+      await bench.started(SERVE, FOUR, SIX);
+      assert.deepEqual([failing(bench), held(bench)], [[], held(before)]);
+      await bench.agent.stop();
+    });
+  }
 });

@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, test } from "node:test";
-import { quiet } from "../../test/doubles/fake-backend.ts";
+import fc from "fast-check";
+import type { ObjectKey } from "../../api/names.ts";
+import { type Fault, quiet } from "../../test/doubles/fake-backend.ts";
+import { forMany } from "../../test/generators/for-all.ts";
 import { virtualService } from "../../test/generators/services.ts";
 import { ReconcilerStage } from "../../test/stages/reconciler-stage.ts";
 
@@ -68,16 +71,6 @@ describe("a reconciler", () => {
     bench.assertAsWanted();
   });
 
-  test("does not read the kernel for a change", async () => {
-    await bench.started();
-    for (let i = 0; i < 20; i++) {
-      bench.want(A, 80 + i);
-      await quiet();
-    }
-    assert.equal(bench.backend.log.length, 20);
-    assert.ok(!bench.backend.log.includes("read"));
-  });
-
   test("a change without effect is live at once, without a write", async () => {
     bench.want(A, 80);
     await bench.started();
@@ -85,20 +78,6 @@ describe("a reconciler", () => {
     await quiet();
     assert.deepEqual(bench.backend.log, []);
     assert.deepEqual(bench.passes.at(-1)?.changedAt, [5]);
-  });
-
-  test("does not lose a change that arrives while the kernel is read", async () => {
-    const release = bench.backend.hold();
-    bench.want(A, 80, 1);
-    bench.reconciler.start();
-    await quiet();
-    bench.want(A, 81, 2);
-    bench.want(B, 80, 3);
-    release();
-    await quiet();
-    assert.deepEqual(bench.backend.log, ["read", "apply +demo/a +demo/b"]);
-    assert.deepEqual(bench.passes[0]?.changedAt, [1, 2, 3]);
-    bench.assertAsWanted();
   });
 
   test("reports when the present step of a pass began: reading, then writing", async () => {
@@ -119,5 +98,243 @@ describe("a reconciler", () => {
     write();
     await quiet();
     assert.equal(reconciler.stepSince, undefined);
+  });
+});
+
+describe("a reconciler whose kernel rejects transactions", () => {
+  let bench: ReconcilerStage;
+  beforeEach(() => {
+    bench = new ReconcilerStage();
+  });
+  afterEach(async () => {
+    await bench.reconciler.stop();
+  });
+
+  for (const fault of ["before", "after"] as const) {
+    test(`reads back after a transaction that failed ${fault} it took effect`, async () => {
+      await bench.started();
+      bench.backend.faults.push(fault);
+      bench.want(A, 80, 5);
+      await quiet();
+      assert.deepEqual(bench.backend.log, ["apply +demo/a"]);
+      assert.deepEqual(
+        bench.failures.map(({ family, failures, retryIn }) => [family, failures, retryIn]),
+        [["IPv4", 1, 150]],
+      );
+      bench.clock.advance(149);
+      await quiet();
+      assert.deepEqual(bench.backend.log, ["apply +demo/a"]);
+      bench.clock.advance(1);
+      await quiet();
+      const again = fault === "before" ? ["apply +demo/a"] : [];
+      assert.deepEqual(bench.backend.log, ["apply +demo/a", "read", ...again]);
+      assert.deepEqual(bench.passes.at(-1)?.scope, "complete");
+      assert.deepEqual(bench.passes.at(-1)?.changedAt, [5]);
+      bench.assertAsWanted();
+    });
+  }
+
+  test("waits longer after each failure, and resets the delay after a success", async () => {
+    await bench.started();
+    bench.backend.faults.push("before", "before", "before", "before");
+    bench.want(A, 80);
+    await bench.settle();
+    bench.backend.faults.push("before");
+    bench.want(A, 81);
+    await bench.settle();
+    assert.deepEqual(
+      bench.failures.map(({ failures, retryIn }) => [failures, retryIn]),
+      [
+        [1, 150],
+        [2, 300],
+        [3, 600],
+        [4, 1200],
+        [1, 150],
+      ],
+    );
+    bench.assertAsWanted();
+  });
+
+  test("collects changes while it waits, and does not retry earlier because of them", async () => {
+    await bench.started();
+    bench.backend.faults.push("before");
+    bench.want(A, 80);
+    await quiet();
+    bench.want(B, 80);
+    bench.want(A, undefined);
+    await quiet();
+    assert.deepEqual(bench.backend.log, ["apply +demo/a"]);
+    await bench.settle();
+    assert.deepEqual(bench.backend.log, ["apply +demo/a", "read", "apply +demo/b"]);
+  });
+
+  test("reverts external changes when it reads back", async () => {
+    bench.want(A, 80);
+    await bench.started();
+    bench.backend.kernel.clear();
+    bench.backend.kernel.set("demo/foreign", "x");
+    bench.backend.faults.push("before");
+    bench.want(B, 80);
+    await bench.settle();
+    bench.assertAsWanted();
+  });
+
+  test("an error in rendering is a failed pass like any other", async () => {
+    await bench.started();
+    bench.backend.diff = () => {
+      throw new Error("cannot be rendered");
+    };
+    bench.want(A, 80);
+    await quiet();
+    Reflect.deleteProperty(bench.backend, "diff");
+    await bench.settle();
+    assert.match(String(bench.failures[0]?.error), /cannot be rendered/);
+    bench.assertAsWanted();
+  });
+});
+
+test("after any failures, the kernel reaches the desired state", async () => {
+  const step = fc.oneof(
+    {
+      weight: 4,
+      arbitrary: fc.record({
+        key: fc.constantFrom<ObjectKey>(A, B, C),
+        port: fc.constantFrom(undefined, 80, 81),
+      }),
+    },
+    { weight: 2, arbitrary: fc.constantFrom<Fault>("before", "after") },
+    { weight: 2, arbitrary: fc.constant("rest" as const) },
+    { weight: 1, arbitrary: fc.constant("hold" as const) },
+  );
+  await forMany(150, [fc.array(step, { maxLength: 25 })], async (steps) => {
+    const bench = new ReconcilerStage();
+    let release = (): void => undefined;
+    bench.reconciler.start();
+    for (const one of steps) {
+      if (one === "rest") await quiet();
+      else if (one === "hold") {
+        release();
+        release = bench.backend.hold();
+      } else if (typeof one === "string") bench.backend.faults.push(one);
+      else bench.want(one.key, one.port);
+    }
+    release();
+    await bench.settle();
+    bench.assertAsWanted();
+    assert.equal(bench.reconciler.oldestWaiting, undefined);
+    await bench.reconciler.stop();
+  });
+});
+
+describe("changes that wait", () => {
+  let bench: ReconcilerStage;
+  beforeEach(() => {
+    bench = new ReconcilerStage();
+  });
+  afterEach(async () => {
+    await bench.reconciler.stop();
+  });
+
+  test("reports since when the oldest change waits, in a transaction or not, in any order", async () => {
+    assert.equal(bench.reconciler.oldestWaiting, undefined);
+    await bench.started();
+    const release = bench.backend.hold();
+    bench.want(A, 80, 20);
+    await quiet();
+    assert.equal(bench.reconciler.oldestWaiting, 20, "in flight");
+    bench.want(B, 80, 30);
+    assert.equal(bench.reconciler.oldestWaiting, 20);
+    bench.want(C, 80, 10);
+    assert.equal(bench.reconciler.oldestWaiting, 10, "told last, but known first");
+    bench.backend.faults.push("before");
+    release();
+    await quiet();
+    assert.equal(bench.reconciler.oldestWaiting, 10, "after a failure");
+    await bench.settle();
+    assert.equal(bench.reconciler.oldestWaiting, undefined);
+  });
+
+  test("the kernel is known to be in sync when it has accepted everything, and not while a change waits", async () => {
+    assert.equal(bench.reconciler.inSyncAt, undefined);
+    await bench.started();
+    const started = bench.clock.now();
+    assert.equal(bench.reconciler.inSyncAt, started);
+    const release = bench.backend.hold();
+    bench.want(A, 80, started);
+    await quiet();
+    bench.clock.advance(60_000);
+    await quiet();
+    assert.equal(bench.reconciler.inSyncAt, started, "a transaction is in flight");
+    release();
+    await bench.settle();
+    assert.equal(bench.reconciler.inSyncAt, bench.clock.now());
+  });
+});
+
+describe("a reconciler that is stopped", () => {
+  test("finishes the present transaction, and starts no other", async () => {
+    const bench = new ReconcilerStage();
+    await bench.started();
+    const release = bench.backend.hold();
+    bench.want(A, 80);
+    await quiet();
+    bench.want(B, 80);
+    const stopped = bench.reconciler.stop();
+    await quiet();
+    assert.deepEqual(bench.backend.log, ["apply +demo/a"]);
+    release();
+    await stopped;
+    bench.want(C, 80);
+    await quiet();
+    assert.deepEqual(bench.backend.log, ["apply +demo/a", "close"]);
+    assert.deepEqual([...bench.backend.kernel.keys()], [A]);
+  });
+
+  test("while it reads, writes nothing", async () => {
+    const bench = new ReconcilerStage();
+    bench.want(A, 80);
+    const release = bench.backend.hold();
+    bench.reconciler.start();
+    await quiet();
+    const stopped = bench.reconciler.stop();
+    release();
+    await stopped;
+    assert.deepEqual(bench.backend.log, ["read", "close"]);
+    assert.deepEqual(bench.passes, []);
+    assert.equal(bench.reconciler.synced, false);
+  });
+
+  test("while it waits after a failure, ends at once", async () => {
+    const bench = new ReconcilerStage();
+    await bench.started();
+    bench.backend.faults.push("before");
+    bench.want(A, 80);
+    await quiet();
+    await bench.reconciler.stop();
+    assert.deepEqual(bench.backend.log, ["apply +demo/a", "close"]);
+    assert.equal(bench.clock.pending, 0);
+  });
+
+  test("in the middle of a transaction that fails, does not try again", async () => {
+    const bench = new ReconcilerStage();
+    await bench.started();
+    const release = bench.backend.hold();
+    bench.want(A, 80);
+    await quiet();
+    bench.backend.faults.push("before");
+    const stopped = bench.reconciler.stop();
+    release();
+    await stopped;
+    assert.equal(bench.failures.length, 1);
+    assert.deepEqual(bench.backend.log, ["apply +demo/a", "close"]);
+  });
+
+  test("before it was started, never begins", async () => {
+    const bench = new ReconcilerStage();
+    bench.want(A, 80);
+    await bench.reconciler.stop();
+    bench.reconciler.start();
+    await quiet();
+    assert.deepEqual(bench.backend.log, ["close"]);
   });
 });

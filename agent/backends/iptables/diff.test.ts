@@ -1,7 +1,5 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import fc from "fast-check";
-import { forAll } from "../../../test/generators/for-all.ts";
 import { finished } from "../backend.ts";
 import { diff } from "./diff.ts";
 import { type ChainKey, type Changes, digestOf, type Jump, type KernelState } from "./state.ts";
@@ -27,29 +25,6 @@ function changes(chains: Chains, jumps?: readonly Jump[], complete = false): Cha
 }
 
 describe("a transaction", () => {
-  test("adds the guard before the DNAT", () => {
-    const wanted = changes({ [A]: ["-A CSP-A -j RETURN"], [GUARD]: ["-A CSP-GUARD -j DROP"] }, [
-      TO_GUARD,
-      TO_A,
-    ]);
-    const tx = finished(diff(stateOf(), wanted));
-    assert.equal(
-      tx.toString(),
-      `*filter
-:CSP-GUARD - [0:0]
--A CSP-GUARD -j DROP
--I FORWARD 1 -d 241.0.0.0/8 -j CSP-GUARD
-COMMIT
-*nat
-:CSP-A - [0:0]
--A CSP-A -j RETURN
--I PREROUTING 1 -d 241.0.0.0/8 -j CSP-A
-COMMIT
-`,
-    );
-    assert.deepEqual([tx.writes, tx.deletes, tx.empty], [4, 0, false]);
-  });
-
   test("deletes the guard after the DNAT", () => {
     const tx = finished(
       diff(stateOf({ [A]: [], [GUARD]: [] }, [TO_GUARD, TO_A]), changes({}, [], true)),
@@ -113,16 +88,6 @@ COMMIT
     ]);
   });
 
-  test("skips a chain that is right", () => {
-    const rules = ["-A CSP-A -j RETURN"];
-    assert.equal(finished(diff(stateOf({ [A]: rules }), changes({ [A]: rules }))).empty, true);
-    assert.equal(
-      finished(diff(stateOf({ [A]: rules }), changes({ [A]: [...rules, ...rules] }))).writes,
-      1,
-    );
-    assert.equal(finished(diff(stateOf(), changes({ [A]: undefined }))).empty, true);
-  });
-
   test("deletes other chains only if the changes are complete", () => {
     const kernel = stateOf({ [A]: [], [B]: [] });
     assert.equal(finished(diff(kernel, changes({ [A]: [] }))).empty, true);
@@ -133,10 +98,6 @@ COMMIT
       ["-X CSP-B"],
     );
   });
-
-  test("keeps the jumps if they did not change", () => {
-    assert.equal(finished(diff(stateOf({}, [TO_A]), changes({}))).empty, true);
-  });
 });
 
 describe("jumps", () => {
@@ -144,13 +105,6 @@ describe("jumps", () => {
     finished(diff(stateOf({}, present), changes({}, wanted)))
       .toString()
       .match(/^-.*$/gm) ?? [];
-
-  test("that are missing are inserted at the head of their chain, in the desired order", () => {
-    assert.deepEqual(lines([], ["nat OUTPUT -j CSP-A", "nat OUTPUT -j CSP-B"]), [
-      "-I OUTPUT 1 -j CSP-B",
-      "-I OUTPUT 1 -j CSP-A",
-    ]);
-  });
 
   test("that are duplicated are replaced by one at the head", () => {
     assert.deepEqual(lines([TO_A, TO_A, TO_A], [TO_A]), [
@@ -187,29 +141,4 @@ COMMIT
   test("may be in any order", () => {
     assert.deepEqual(lines([TO_GUARD, TO_A], [TO_A, TO_GUARD]), []);
   });
-});
-
-test("after a transaction is settled, the same changes give an empty one", async () => {
-  const key = fc.constantFrom<ChainKey>(A, B, GUARD, "filter CSP-A");
-  const rules = fc.array(fc.constantFrom("-A CSP-A -j RETURN", "-A CSP-A -j DROP"), {
-    maxLength: 2,
-  });
-  const jumps = fc.uniqueArray(fc.constantFrom<Jump>(TO_A, TO_GUARD, "nat INPUT -j CSP-A"));
-  await forAll(
-    [
-      fc.dictionary(key, rules),
-      fc.array(fc.constantFrom<Jump>(TO_A, TO_GUARD, "nat OUTPUT -j CSP-B")),
-      fc.dictionary(key, fc.option(rules, { nil: undefined })),
-      jumps,
-      fc.boolean(),
-    ],
-    (kernel, present, wanted, jumpsWanted, complete) => {
-      const state = stateOf(kernel, present);
-      const change = changes(wanted, jumpsWanted, complete);
-      finished(diff(state, change)).settle(state);
-      const again = finished(diff(state, change));
-      assert.equal(again.toString(), "");
-      assert.equal(again.empty, true);
-    },
-  );
 });

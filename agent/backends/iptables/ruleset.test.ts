@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import type { ObjectKey } from "../../../api/names.ts";
 import { cidr } from "../../../test/generators/facts.ts";
 import { virtualService } from "../../../test/generators/services.ts";
-import type { PlannedEndpoint } from "../../plan/virtual-service.ts";
+import type { PlannedEndpoint, VirtualService } from "../../plan/virtual-service.ts";
 import { finished } from "../backend.ts";
 import { diff } from "./diff.ts";
 import { IptablesRuleset } from "./ruleset.ts";
@@ -11,18 +12,23 @@ import type { KernelState } from "./state.ts";
 const CHAIN = "CSP-SVC-ZXRW4YYXZOJNWMBM";
 const HERE: PlannedEndpoint = { address: "10.1.0.1", port: 8080, cluster: "c1" };
 
-function newRuleset(family: "IPv4" | "IPv6" = "IPv4"): IptablesRuleset {
+function newRuleset(): IptablesRuleset {
+  const masquerade = { mode: "none", podCidrs: [] } as const;
   return new IptablesRuleset({
-    family,
-    clusterSetCidrs: [cidr(family === "IPv4" ? "241.0.0.0/8" : "fd00:241::/108")],
-    masquerade: { mode: "none", podCidrs: [] },
+    family: "IPv4",
+    clusterSetCidrs: [cidr("241.0.0.0/8")],
+    masquerade,
   });
+}
+
+function nothing(): KernelState {
+  return { chains: new Map(), jumps: [] };
 }
 
 /** A ruleset and the kernel that follows it. */
 class Stage {
   readonly ruleset = newRuleset();
-  readonly state: KernelState = { chains: new Map(), jumps: [] };
+  readonly state = nothing();
 
   /** The present transaction, without the rules that compare source and destination. */
   text(): string {
@@ -42,10 +48,6 @@ class Stage {
 
   chains(infix: string): string[] {
     return [...this.state.chains.keys()].filter((key) => key.includes(` CSP-${infix}`)).sort();
-  }
-
-  jumpsTo(chain: string): number {
-    return this.state.jumps.filter((jump) => jump.endsWith(` -j CSP-${chain}`)).length;
   }
 }
 
@@ -129,16 +131,6 @@ COMMIT
 `,
     );
   });
-
-  test("nothing when nothing changes, or a change is reverted before it is taken", () => {
-    const stage = new Stage();
-    stage.ruleset.set("demo/serve", [virtualService()]);
-    stage.text();
-    assert.equal(stage.text(), "");
-    stage.ruleset.set("demo/serve", []);
-    stage.ruleset.set("demo/serve", [virtualService()]);
-    assert.equal(stage.text(), "");
-  });
 });
 
 test("a VIP that passes from one import to another leads to the new one, in any order of the calls", () => {
@@ -172,41 +164,6 @@ test("17 VIPs that share no more than the CIDR become 16, and the chain of the C
 });
 
 describe("explicit VIPs", () => {
-  test("have five jumps of their own each, up to sixteen of them", () => {
-    const stage = new Stage();
-    const text = stage.explicit(16);
-    assert.equal(stage.jumpsTo("EXPLICIT"), 32);
-    assert.equal(stage.jumpsTo("GUARD"), 2);
-    assert.equal(stage.jumpsTo("GUARD-EXPLICIT"), 32);
-    assert.equal(stage.jumpsTo("MASQUERADE"), 1 + 16);
-    assert.match(text, /-I PREROUTING 1 -d 198\.51\.100\.9\/32 .* -j CSP-EXPLICIT\n/);
-    assert.match(text, /-I POSTROUTING 1 .* --ctorigdst 198\.51\.100\.9 .* -j CSP-MASQUERADE\n/);
-    assert.deepEqual(stage.chains("EXPLICIT"), ["nat CSP-EXPLICIT"]);
-    assert.deepEqual(stage.chains("MASQ-"), []);
-    assert.deepEqual(stage.chains("GUARD-"), ["filter CSP-GUARD-EXPLICIT"]);
-  });
-
-  test("beyond sixteen share three trees, with one jump without an address to each", () => {
-    const stage = new Stage();
-    stage.explicit(16);
-    const text = stage.explicit(17);
-    assert.equal(stage.jumpsTo("EXPLICIT"), 2);
-    assert.equal(stage.jumpsTo("GUARD-EXPLICIT"), 2);
-    assert.equal(stage.jumpsTo("MASQ-EXPLICIT"), 1);
-    assert.equal(stage.jumpsTo("GUARD"), 2, "the ClusterSet CIDR's own");
-    assert.match(
-      text,
-      /-I FORWARD 1 -m conntrack ! --ctstate RELATED,ESTABLISHED,DNAT -m comment --comment \S+ -j CSP-GUARD-EXPLICIT\n/,
-    );
-    assert.match(text, /-D FORWARD -d 198\.51\.100\.9\/32 .* -j CSP-GUARD-EXPLICIT\n/);
-    assert.match(text, /-A CSP-G-\S+ -d 198\.51\.100\.9\/32 -p tcp .* -g CSP-GUARD\n/);
-    assert.match(
-      text,
-      /-A CSP-M-\S+ -m conntrack --ctstate DNAT --ctorigdst 198\.51\.100\.9 -g CSP-MASQUERADE\n/,
-    );
-    assert.match(text, /-A CSP-X-\S+ -d 198\.51\.100\.9\/32 -p tcp .* -g CSP-SVC-/);
-  });
-
   test("are guarded before they are dispatched, and removed in reverse order", () => {
     const stage = new Stage();
     stage.explicit(16);
@@ -219,46 +176,117 @@ describe("explicit VIPs", () => {
       assert.doesNotMatch(removed, /^-[IA] /m);
     }
   });
+});
 
-  test("back at sixteen have jumps of their own again, and the trees are deleted", () => {
-    const stage = new Stage();
-    const before = [stage.explicit(16), new Map(stage.state.chains)] as const;
-    stage.explicit(17);
-    const text = stage.explicit(16);
-    assert.deepEqual(stage.state.chains, before[1]);
-    assert.equal(stage.jumpsTo("EXPLICIT"), 32);
-    assert.match(text, /^-X CSP-MASQ-EXPLICIT$/m);
-    assert.match(text, /^-D POSTROUTING -m conntrack --ctstate DNAT -m comment .*-EXPLICIT$/m);
+const SERVICES = 400;
+
+/** Two ports with twenty endpoints each: 400 of them have more rules than are kept. */
+function large(i: number): readonly [ObjectKey, VirtualService[]] {
+  const importKey: ObjectKey = `demo/s${i}`;
+  const endpoints = Array.from({ length: 20 }, (_, k) => ({
+    address: `10.${i >> 8}.${i & 255}.${k}`,
+    port: 8080,
+  }));
+  const vips = [`241.0.${i >> 8}.${i & 255}`];
+  return [
+    importKey,
+    [80, 81].map((port) =>
+      virtualService({ importKey, vips, endpoints, port, portName: `p${port}` }),
+    ),
+  ];
+}
+
+describe("a ruleset that is larger than what is kept in memory", () => {
+  /** `made` counts how often services are requested again. */
+  function rulesets() {
+    const [kept, unmade] = [newRuleset(), newRuleset()];
+    let made = 0;
+    for (let i = 0; i < SERVICES; i++) {
+      const [key, services] = large(i);
+      kept.set(key, services);
+      const again = () => {
+        made++;
+        return services;
+      };
+      unmade.set(key, services, { again });
+    }
+    return { kept, unmade, made: () => made };
+  }
+
+  test("is written as if all of it had been kept: once for all ports of an import, in order, in pieces of moderate size", () => {
+    const { kept, unmade, made } = rulesets();
+    const expected = finished(diff(nothing(), finished(kept.take())));
+    const tx = finished(diff(nothing(), finished(unmade.take())));
+    assert.equal(made(), 0, "only when it is written");
+    const pieces = [...tx.pieces()];
+    assert.ok(made() > 0 && made() <= SERVICES, `${made()}`);
+    assert.ok(pieces.every(({ length }) => length < 70_000));
+    const text = pieces.join("");
+    assert.ok(text.length > 1_000_000);
+    const sorted = (text: string) => text.split("\n").sort();
+    assert.deepEqual(sorted(text), sorted(expected.toString()));
+    const [, ...names] = text.match(/^:CSP-\S+/gm) ?? [];
+    assert.deepEqual(names, [...names].sort());
+    const [mine, theirs] = [nothing(), nothing()];
+    tx.settle(mine);
+    expected.settle(theirs);
+    assert.deepEqual(mine.chains, theirs.chains);
   });
 
-  test("leave nothing when the last one is removed", () => {
-    const stage = new Stage();
-    stage.explicit(3);
-    const text = stage.explicit(0);
-    assert.deepEqual(stage.chains("EXPLICIT"), []);
-    assert.equal(stage.jumpsTo("EXPLICIT"), 0);
-    assert.match(text, /^-D PREROUTING -d 198\.51\.100\.9\/32 .*\n(.*\n)*-X CSP-EXPLICIT$/m);
-    assert.match(text, /^-X CSP-GUARD-EXPLICIT$/m);
+  test("is not rendered again if the kernel has it", () => {
+    const { kept, unmade, made } = rulesets();
+    const state = nothing();
+    finished(diff(state, finished(kept.take()))).settle(state);
+    assert.ok(finished(diff(state, finished(unmade.take()))).empty);
+    assert.equal(made(), 0);
   });
 });
 
-test("IPv6 VIPs inside and outside of the CIDR are dispatched separately", () => {
-  const ruleset = newRuleset("IPv6");
-  const vips = ["fd00:241::a", "2001:db8::1"];
-  const endpoint = { address: "fd10::1", port: 8080, cluster: "c1" };
-  ruleset.set("demo/serve", [virtualService({ family: "IPv6", vips, endpoints: [endpoint] })]);
-  const text = finished(
-    diff({ chains: new Map(), jumps: [] }, finished(ruleset.take())),
-  ).toString();
-  const lead = `-p tcp -m tcp --dport 80 -m comment --comment "demo/serve:http" -g ${CHAIN}`;
-  for (const line of [
-    `-A CSP-fd00.241../108 -d fd00:241::a/128 ${lead}`,
-    `-A CSP-EXPLICIT -d 2001:db8::1/128 ${lead}`,
-    `-A ${CHAIN} -p tcp -m comment --comment "demo/serve:http local c1" -j DNAT --to-destination [fd10::1]:8080`,
-    "-I PREROUTING 1 -d fd00:241::/108 -m comment --comment clusterset-proxy -j CSP-fd00.241../108",
-    "-I PREROUTING 1 -d 2001:db8::1/128 -m comment --comment clusterset-proxy -j CSP-EXPLICIT",
-    "-I POSTROUTING 1 -m conntrack --ctstate DNAT --ctorigdst 2001:db8::1 -m comment --comment clusterset-proxy -j CSP-MASQUERADE",
-  ]) {
-    assert.ok(text.includes(`\n${line}\n`), line);
+describe("a service whose rules are kept", () => {
+  const [key, both] = large(1);
+  const [one, other] = both;
+  assert.ok(one && other);
+  const gone: VirtualService = { ...other, endpoints: [], reason: "no-endpoint" };
+
+  function live(): KernelState {
+    const state = nothing();
+    const ruleset = newRuleset();
+    ruleset.set(key, both);
+    finished(diff(state, finished(ruleset.take()))).settle(state);
+    return state;
   }
+
+  test("keeps its chain and its entry, in a complete pass too", () => {
+    const ruleset = newRuleset();
+    ruleset.set(key, [one], { kept: [gone] });
+    assert.equal(finished(diff(live(), finished(ruleset.take()))).toString(), "");
+  });
+
+  test("keeps them while its neighbours change, and is written afterwards", () => {
+    const state = live();
+    const ruleset = newRuleset();
+    ruleset.set(key, both);
+    finished(diff(state, finished(ruleset.take())));
+    ruleset.set(key, [{ ...one, endpoints: one.endpoints.slice(1) }], { kept: [gone] });
+    ruleset.set(...large(2));
+    const text = finished(diff(state, finished(ruleset.take()))).toString();
+    assert.doesNotMatch(text, /^-X|s1:p81.* (RETURN|DNAT)/m);
+    assert.match(text, /s1:p80.*10\.0\.1\.1:8080/);
+    ruleset.set(key, [one, gone]);
+    assert.match(
+      finished(diff(state, finished(ruleset.take()))).toString(),
+      /s1:p81 no-endpoint" -j RETURN/,
+    );
+  });
+
+  test("is deleted with its import", () => {
+    const ruleset = newRuleset();
+    ruleset.set(key, [one], { kept: [other] });
+    finished(ruleset.take());
+    ruleset.set(key, []);
+    assert.match(
+      finished(diff(live(), finished(ruleset.take()))).toString(),
+      /(^-X CSP-SVC-.*\n){2}/m,
+    );
+  });
 });

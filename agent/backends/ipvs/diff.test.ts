@@ -1,14 +1,18 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { SCHEDULERS } from "../../../api/scheduler.ts";
 import { cidr } from "../../../test/generators/facts.ts";
+import { forMany } from "../../../test/generators/for-all.ts";
 import { virtualService } from "../../../test/generators/services.ts";
+import { anyShared } from "../../../test/generators/shared-services.ts";
 import type { VirtualService } from "../../plan/virtual-service.ts";
 import { finished } from "../backend.ts";
 import { diff, diffGarbage } from "./diff.ts";
 import type { GuardOptions } from "./guard.ts";
 import { IpvsRuleset } from "./ruleset.ts";
 import { SETTINGS } from "./settings.ts";
-import { draining, type KernelState, nothing } from "./state.ts";
+import { type DesiredServer, draining, type KernelState, nothing } from "./state.ts";
+import { weightsOf } from "./weights.ts";
 
 const OPTIONS: GuardOptions = {
   family: "IPv4",
@@ -87,53 +91,6 @@ describe("the steps of a change, in order", () => {
     ]);
   });
 
-  test("shares: weights change, and no destination is deleted", () => {
-    const world = both();
-    const shares = (c1: number, c2: number) => [
-      { cluster: "c1", weight: c1 },
-      { cluster: "c2", weight: c2 },
-    ];
-    assert.deepEqual(world.set([service([A, B], { shares: shares(9, 1) })]), [
-      "set-destination TCP 241.0.0.10 80 10.1.0.11 8080 weight 9",
-    ]);
-    assert.deepEqual(world.set([service([A, B], { shares: shares(1, 1) })]), [
-      "set-destination TCP 241.0.0.10 80 10.1.0.11 8080 weight 1",
-    ]);
-    assert.deepEqual(world.set([service([A, B], { shares: shares(1, 2), scheduler: "mh" })]), [
-      "set-server TCP 241.0.0.10 80 mh flags 40 timeout 0",
-      "set-destination TCP 241.0.0.10 80 10.2.0.11 8080 weight 2",
-    ]);
-  });
-
-  test("an explicit VIP is on the device only while the guard has it", () => {
-    const explicit = service([B], { vips: ["1.2.3.4"] });
-    const world = new World();
-    const lines = world.set([explicit]);
-    const known = lines.indexOf("add element ip csp-ipvs explicit { 1.2.3.4 }");
-    assert.ok(known >= 0 && known < lines.indexOf("address add 1.2.3.4"));
-    world.set([]);
-    const gone = world.idle("0a02000b 8080");
-    const forgotten = gone.indexOf("delete element ip csp-ipvs explicit { 1.2.3.4 }");
-    assert.ok(gone.indexOf("address delete 1.2.3.4") < forgotten);
-  });
-
-  test("an endpoint that leaves is drained after the others are added, and keeps its connections", () => {
-    const world = new World();
-    world.set([service([A])]);
-    assert.deepEqual(world.set([service([B])]), [
-      "new-destination TCP 241.0.0.10 80 10.2.0.11 8080 weight 1",
-      "set-destination TCP 241.0.0.10 80 10.1.0.11 8080 weight 0",
-    ]);
-  });
-
-  test("one that returns while it is drained gets connections again, and loses none", () => {
-    const world = both();
-    world.set([service([A])]);
-    assert.deepEqual(world.set([service([A, B])]), [
-      "set-destination TCP 241.0.0.10 80 10.2.0.11 8080 weight 1",
-    ]);
-  });
-
   test("a drained destination is deleted when its last connection has ended, and not before", () => {
     const world = both();
     world.set([service([A])]);
@@ -142,19 +99,6 @@ describe("the steps of a change, in order", () => {
       "delete-destination TCP 241.0.0.10 80 10.2.0.11 8080",
     ]);
     assert.deepEqual(world.idle("0a02000b 8080", "0a01000b 8080"), []);
-  });
-
-  test("without endpoints the guard closes first, and connections stay", () => {
-    const world = both();
-    assert.deepEqual(world.set([service([])]), [
-      "delete element ip csp-ipvs served { 241.0.0.10 . tcp . 80 }",
-      "set-destination TCP 241.0.0.10 80 10.1.0.11 8080 weight 0",
-      "set-destination TCP 241.0.0.10 80 10.2.0.11 8080 weight 0",
-    ]);
-    assert.deepEqual(world.set([service([B])]), [
-      "set-destination TCP 241.0.0.10 80 10.2.0.11 8080 weight 1",
-      'add element ip csp-ipvs served { 241.0.0.10 . tcp . 80 comment "demo/serve" }',
-    ]);
   });
 
   test("a withdrawn import keeps its connections, its server and its address until the last has ended", () => {
@@ -170,16 +114,6 @@ describe("the steps of a change, in order", () => {
       "address delete 241.0.0.10",
     ]);
     assert.deepEqual(world.state.servers.size + world.state.vips.size, 0);
-  });
-
-  test("a VIP that is desired again stays", () => {
-    const world = both();
-    world.set([]);
-    world.set([service([A])]);
-    assert.deepEqual(world.idle("0a02000b 8080"), [
-      "delete-destination TCP 241.0.0.10 80 10.2.0.11 8080",
-    ]);
-    assert.deepEqual([...world.state.vips], ["f100000a"]);
   });
 
   test("UDP destinations drain while they are ready, and are then deleted at once; those of a deleted import, too", () => {
@@ -204,20 +138,6 @@ describe("the steps of a change, in order", () => {
     assert.deepEqual(world.set([service([A], { keeps: ["10.1.0.11:8080"] })]), [
       "delete-destination TCP 241.0.0.10 80 10.2.0.11 8080",
     ]);
-  });
-
-  test("affinity is persistence for as many seconds, and changed terms do not replace the server", () => {
-    const world = both();
-    assert.deepEqual(world.set([service([A, B], { affinitySeconds: 600 })]), [
-      "set-server TCP 241.0.0.10 80 wrr flags 33 timeout 600",
-    ]);
-  });
-
-  test("a restart with the same services does nothing; one with fewer drains the others", () => {
-    const world = both();
-    assert.deepEqual(world.restart([service([A, B])]), []);
-    const lines = world.restart([]);
-    assert.ok(lines.includes("set-destination TCP 241.0.0.10 80 10.1.0.11 8080 weight 0"));
   });
 
   test("a VIP whose connections drain comes back after another program deleted it, also after a restart", () => {
@@ -249,17 +169,6 @@ describe("the steps of a change, in order", () => {
     assert.ok(lines.length > 1);
     assert.deepEqual(world.set([service([A])]), []);
   });
-
-  test("a foreign server on a VIP of ours is left alone, also if its port is desired", () => {
-    const world = both();
-    const foreign = { terms: { scheduler: "rr", flags: 0, timeout: 0 }, destinations: new Map() };
-    world.state.servers.set("f100000a TCP 30080", foreign);
-    assert.deepEqual(world.restart([service([A, B])]), []);
-    assert.deepEqual(world.idle(), []);
-    const lines = world.set([service([A, B]), service([A], { port: 30080 })]);
-    assert.deepEqual(lines, []);
-    assert.deepEqual(world.state.servers.get("f100000a TCP 30080"), foreign);
-  });
 });
 
 test("a server of an earlier release keeps rr until its destinations have different weights", () => {
@@ -282,4 +191,79 @@ test("a server of an earlier release keeps rr until its destinations have differ
   assert.deepEqual(restarted([service([A, B], { affinitySeconds: 60 })]), [
     "set-server TCP 241.0.0.10 80 wrr flags 33 timeout 60",
   ]);
+});
+
+function settle(state: KernelState, ruleset: IpvsRuleset): void {
+  finished(diff(state, finished(ruleset.take()), OPTIONS)).settle(state);
+}
+
+function desiredServers(ruleset: IpvsRuleset): DesiredServer[] {
+  const servers = [...finished(ruleset.take()).services.values()];
+  return servers.filter((server) => typeof server === "object");
+}
+
+describe("the desired state of IPVS", () => {
+  test("a VIP that passes from one import to another is never deleted in between", () => {
+    const ruleset = new IpvsRuleset("rr");
+    const state = nothing();
+    const service = virtualService({ importKey: "a/a" });
+    ruleset.set("a/a", [service]);
+    settle(state, ruleset);
+    ruleset.set("b/b", [{ ...service, importKey: "b/b" }]);
+    ruleset.set("a/a", []);
+    const tx = finished(diff(state, finished(ruleset.take()), OPTIONS));
+    assert.deepEqual(String(tx).split("\n"), [
+      "delete element ip csp-ipvs served { 241.0.0.10 . tcp . 80 }",
+      'add element ip csp-ipvs served { 241.0.0.10 . tcp . 80 comment "b/b" }',
+    ]);
+  });
+
+  test("schedulers by client fall back to another destination when theirs is drained", () => {
+    const flags = SCHEDULERS.map((scheduler) => {
+      const ruleset = new IpvsRuleset(scheduler);
+      ruleset.set("demo/serve", [virtualService()]);
+      return desiredServers(ruleset).map(({ terms }) => terms.flags);
+    });
+    assert.deepEqual(flags, [[0x20], [0x20], [0x28], [0x28], [0x20]]);
+  });
+
+  test("an import may name a scheduler of its own", () => {
+    const ruleset = new IpvsRuleset("rr");
+    ruleset.set("demo/serve", [virtualService({ scheduler: "lc" })]);
+    const [server] = desiredServers(ruleset);
+    assert.equal(server?.terms.scheduler, "lc");
+  });
+});
+
+test("weights are integers in the ratio of the shares: exact, or rounded to the nearest where one would be beyond 65,535", () =>
+  forMany(1000, [anyShared], ({ service, shareOf }) => {
+    const weights = weightsOf(service);
+    const most = Math.max(...weights.values());
+    const perShare = most / Math.max(...service.endpoints.map(shareOf));
+    const tolerance = most === 65_535 ? 0.5 : 0;
+    for (const [endpoint, weight] of weights) {
+      assert.ok(Number.isInteger(weight) && weight >= 1 && weight <= 65_535, `${weight}`);
+      const exact = Math.max(1, shareOf(endpoint) * perShare);
+      assert.ok(Math.abs(weight - exact) <= tolerance + exact * 1e-12, `${weight} ${exact}`);
+    }
+    assert.equal(weights.size, service.endpoints.length);
+  }));
+
+test("small integers stay small", () => {
+  const endpoint = (address: string, cluster: string) => ({
+    ...{ address, cluster, port: 80 },
+  });
+  const endpoints = [
+    endpoint("10.1.0.1", "c1"),
+    endpoint("10.2.0.1", "c2"),
+    endpoint("10.2.0.2", "c2"),
+  ];
+  const shares = [
+    { cluster: "c1", weight: 9 },
+    { cluster: "c2", weight: 1 },
+  ];
+  const weights = weightsOf(virtualService({ endpoints, shares }));
+  assert.deepEqual([...weights.values()], [18, 1, 1]);
+  const equal = weightsOf(virtualService({ endpoints }));
+  assert.deepEqual([...equal.values()], [1, 1, 1]);
 });

@@ -5,9 +5,12 @@ import { cidr } from "../../../test/generators/facts.ts";
 import { virtualService } from "../../../test/generators/services.ts";
 import type { VirtualService } from "../../plan/virtual-service.ts";
 import { finished } from "../backend.ts";
+import { elementLines } from "../nft/elements.ts";
 import { diff } from "./diff.ts";
 import { compare } from "./drift.ts";
+import { withGaps } from "./gaps.ts";
 import { NftablesRuleset } from "./ruleset.ts";
+import { SETS } from "./sets.ts";
 import { type KernelState, nothing } from "./state.ts";
 
 const OPTIONS = {
@@ -38,13 +41,6 @@ const sets = (kernel: ModelNftables, name: string) =>
   kernel.elements.get(name) ?? assert.fail(name);
 
 describe("endpoints that are not read", () => {
-  for (const seconds of [undefined, 60]) {
-    test(`are believed as they are, ${seconds === undefined ? "without" : "with"} affinity`, () => {
-      const kernel = programmed(seconds);
-      assert.deepEqual(kernel.believed(), kernel.read());
-    });
-  }
-
   const SHARES = [
     { cluster: "c1", weight: 2 },
     { cluster: "c2", weight: 1 },
@@ -95,4 +91,51 @@ describe("endpoints that are not read", () => {
     const drift = compare(believed, kernel.read(), "IPv4");
     assert.deepEqual(drift, [{ reason: "elements-changed", what: "TCP 241.0.0.10 80" }]);
   });
+});
+
+const RULES = [
+  "guard 1 a",
+  "pick-1 1 b",
+  "pick-2 1 c",
+  "pick-2 2 c",
+  "hash-3 1 d",
+  "sticky-9 1 unused",
+];
+const SIZES = { picks: 2, hashes: 1, timeouts: 0 };
+
+/** True if the table with these sizes of sets, besides the static ones, is taken for whole. */
+function isWhole(sizes: Readonly<Record<string, number | undefined>>): boolean {
+  const all = new Map(
+    Object.entries({ ...Object.fromEntries(Object.keys(SETS).map((name) => [name, 0])), ...sizes }),
+  );
+  return withGaps(RULES, (set) => all.get(set)) === RULES;
+}
+
+test("a table has one element in a map of verdicts for each chain that it leads to, but for unused ones", () => {
+  assert.ok(isWhole(SIZES));
+  assert.equal(isWhole({ ...SIZES, picks: 0 }), false, "flushed");
+  assert.equal(isWhole({ ...SIZES, picks: 3 }), false, "one more");
+  assert.equal(isWhole({ ...SIZES, timeouts: 1 }), false);
+});
+
+test("a set that was deleted makes a table incomplete; maps that only some chains need may be missing", () => {
+  assert.equal(isWhole({ ...SIZES, choices: undefined }), false);
+  assert.equal(isWhole({ ...SIZES, hashes: undefined }), false);
+  assert.equal(isWhole({ ...SIZES, groups: 1 }), false);
+});
+
+test("without a table nothing is missing", () => {
+  assert.deepEqual(
+    withGaps([], () => undefined),
+    [],
+  );
+});
+
+test("a line has at most 500 elements", () => {
+  const many = new Set(Array.from({ length: 1001 }, (_, i) => `${i}`));
+  const lines = elementLines("ip t", "s", new Set<string>(), many, (key: string) => key);
+  assert.deepEqual(
+    lines.map((line) => line.split(",").length),
+    [500, 500, 1],
+  );
 });

@@ -1,13 +1,16 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { afterEach, beforeEach, describe, test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
+import { ApiFault } from "../../../common/kubernetes/api-fault.ts";
 import type { ApiRequest, ApiResponse, ApiServer } from "../../../common/kubernetes/api-server.ts";
 import { Recovery } from "../../../common/kubernetes/recovery.ts";
 import { FakeClock } from "../../../test/doubles/fake-clock.ts";
 import { SourceRecorder } from "../../../test/doubles/source-recorder.ts";
 import { ClusterNetworkSource } from "./cluster-network-source.ts";
+import { serviceCidrs } from "./service-cidrs.ts";
 
 const MINUTE = 60_000;
+const LISTED = ["10.96.0.0/16", "fd00:96::/112"];
 
 const node = (name: string, address: string, podCIDRs: readonly string[]) => ({
   metadata: { name, uid: name, resourceVersion: "5" },
@@ -20,18 +23,17 @@ const node = (name: string, address: string, podCIDRs: readonly string[]) => ({
   },
 });
 
-/** Lists what the test sets, or responds with the HTTP status of `faults`, by resource. */
+/** Lists what the test sets; ServiceCIDRs in these versions. */
 class Server implements ApiServer {
   readonly address: string = "https://api.example:6443";
   readonly recovery = new Recovery();
-  readonly faults = new Map<string, number>();
+  readonly asked: string[] = [];
+  served: readonly string[] = ["v1", "v1beta1"];
+  /** What becomes of all requests, by resource: an HTTP status, a body, or `unreachable`. */
+  readonly faults = new Map<string, number | string>();
+  /** Until when nothing is answered. */
+  answers: Promise<void> = Promise.resolve();
   readonly items: Record<string, object[]> = {
-    servicecidrs: [
-      {
-        metadata: { name: "kubernetes", uid: "u", resourceVersion: "5" },
-        spec: { cidrs: ["10.96.0.0/16", "fd00:96::/112"] },
-      },
-    ],
     nodes: [
       node("n1", "172.20.1.11", ["10.1.0.0/24"]),
       node("n2", "172.20.1.12", ["10.1.1.0/24", "fd00:10:1:1::/64"]),
@@ -43,25 +45,43 @@ class Server implements ApiServer {
       },
     ],
   };
-  asked: string[] = [];
+
+  constructor() {
+    this.serve(LISTED);
+  }
+
+  /** Has one ServiceCIDR, with these ranges. */
+  serve(cidrs: unknown): void {
+    const metadata = { name: "kubernetes", uid: "u", resourceVersion: "5" };
+    this.items.servicecidrs = [{ metadata, spec: { cidrs } }];
+  }
 
   async request({ path }: ApiRequest): Promise<ApiResponse> {
     this.asked.push(path);
-    const [, version = "", resource = ""] =
-      /^\/apis?\/((?:[^/]+\/)?v1(?:beta1)?)\/(?:namespaces\/default\/)?(\w+)\?/.exec(path) ?? [];
-    const status = this.faults.get(resource) ?? 200;
+    await this.answers;
+    const [, apiVersion = "", version = "", resource = ""] =
+      /^\/apis?\/((?:[^/]+\/)?(v1(?:beta1)?))\/(?:namespaces\/default\/)?(\w+)\?/.exec(path) ?? [];
+    const fault = this.faults.get(resource);
+    if (fault === "unreachable") throw new ApiFault("unreachable", "Refused");
+    if (typeof fault === "number") return answer(fault, "{}");
+    if (resource === "servicecidrs" && !this.served.includes(version))
+      return answer(404, "404 page not found");
     const metadata = { resourceVersion: "7" };
-    const list = { kind: "List", apiVersion: version, metadata, items: this.items[resource] };
-    return {
-      status,
-      header: () => undefined,
-      body: (async function* () {
-        yield Buffer.from(status === 200 ? JSON.stringify(list) : "{}");
-      })(),
-    };
+    const list = { kind: "List", apiVersion, metadata, items: this.items[resource] };
+    return answer(200, fault ?? JSON.stringify(list));
   }
 
   async close(): Promise<void> {}
+}
+
+function answer(status: number, text: string): ApiResponse {
+  return {
+    status,
+    header: () => undefined,
+    body: (async function* () {
+      yield Buffer.from(text);
+    })(),
+  };
 }
 
 function stage(resolved = ["203.0.113.5", "FD00:0::5"]) {
@@ -136,8 +156,7 @@ test("preflight gets the listed Service ranges, first and after each change", as
   source.followServiceRanges((ranges) => followed.push(ranges.map(({ text }) => text).join()));
   await pass(15 * MINUTE);
   assert.deepEqual(followed, ["10.96.0.0/16,fd00:96::/112"]);
-  const spec = { cidrs: ["10.43.0.0/16"] };
-  api.items.servicecidrs = [{ metadata: { name: "k", uid: "v", resourceVersion: "6" }, spec }];
+  api.serve(["10.43.0.0/16"]);
   await pass(15 * MINUTE);
   assert.deepEqual(followed.slice(1), ["10.43.0.0/16"]);
   api.faults.set("servicecidrs", 403);
@@ -166,4 +185,105 @@ test("a name that cannot be resolved, as behind a proxy, is left out, and logged
   await pass(15 * MINUTE);
   assert.equal(logged.length, 1);
   await source.stop();
+});
+
+describe("the Service ranges of an API server", () => {
+  let [server, clock] = [new Server(), new FakeClock()];
+  let cidrs = serviceCidrs(server, clock);
+  /** The reported ranges, one text for each report. */
+  let reported: string[] = [];
+  beforeEach(() => {
+    [server, clock] = [new Server(), new FakeClock()];
+    cidrs = serviceCidrs(server, clock);
+    reported = [];
+  });
+  afterEach(async () => {
+    await cidrs.stop();
+    assert.equal(clock.pending, 0);
+  });
+
+  async function pass(ms: number): Promise<void> {
+    clock.advance(ms);
+    for (let i = 0; i < 10; i++) await turn();
+  }
+
+  async function start(): Promise<void> {
+    cidrs.start((ranges) => reported.push(ranges.map(({ text }) => text).join()));
+    await pass(0);
+  }
+
+  function known(): string[] | undefined {
+    return cidrs.latest?.map(({ text }) => text);
+  }
+
+  test("are known with the first response", async () => {
+    await start();
+    assert.deepEqual(known(), LISTED);
+    assert.deepEqual(reported, [LISTED.join()]);
+  });
+
+  test("are requested once in 15 minutes, and reported only after a change", async () => {
+    await start();
+    await pass(14 * MINUTE);
+    assert.equal(server.asked.length, 1);
+    await pass(MINUTE);
+    assert.equal(server.asked.length, 2);
+    server.serve(["10.43.0.0/16"]);
+    await pass(15 * MINUTE);
+    assert.deepEqual(reported, [LISTED.join(), "10.43.0.0/16"]);
+    assert.equal(server.asked.length, 3);
+  });
+
+  test("of a cluster before 1.33 are those of v1beta1", async () => {
+    server.served = ["v1beta1"];
+    await start();
+    assert.deepEqual(known(), LISTED);
+    assert.equal(server.asked.length, 2);
+  });
+
+  test("are unknown where the cluster has no such objects", async () => {
+    server.served = [];
+    await start();
+    assert.equal(known(), undefined);
+  });
+
+  for (const fault of [403, 404, 401, 429, 500, "unreachable", "{nonsense", "[]"] as const) {
+    test(`are unknown after ${fault}, requested again in 5 minutes, and then stay known after the same`, async () => {
+      server.faults.set("servicecidrs", fault);
+      await start();
+      assert.equal(known(), undefined);
+      const asked = server.asked.length;
+      await pass(4 * MINUTE);
+      assert.equal(server.asked.length, asked);
+      server.faults.clear();
+      await pass(MINUTE);
+      assert.deepEqual(known(), LISTED);
+      server.faults.set("servicecidrs", fault);
+      await pass(15 * MINUTE);
+      assert.deepEqual(known(), LISTED);
+    });
+  }
+
+  test("that are invalid are ignored", async () => {
+    server.serve(["10.96.0.1/12", 7, null, "x", "10.96.0.0/12"]);
+    await start();
+    assert.deepEqual(known(), ["10.96.0.0/12"]);
+    for (const wrong of ["10.96.0.0/12", undefined]) {
+      server.serve(wrong);
+      await pass(15 * MINUTE);
+      assert.deepEqual(known(), []);
+    }
+  });
+
+  test("are not requested or reported after stop", async () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    server.answers = promise;
+    await start();
+    const stopped = cidrs.stop();
+    resolve();
+    await stopped;
+    await pass(15 * MINUTE);
+    assert.equal(server.asked.length, 1);
+    assert.deepEqual(reported, []);
+  });
 });

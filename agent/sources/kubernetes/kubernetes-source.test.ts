@@ -93,19 +93,6 @@ describe("an object", () => {
     assert.notEqual(told.slices.get("demo/serve-c2"), before);
   });
 
-  test("that becomes invalid is a problem and loses its fact, until it is valid again", () => {
-    const { fake, told } = started();
-    const slices = fake.tell("endpointslices");
-    slices.changed("demo/serve-c2", endpointSlice(), 1);
-    told.news();
-    slices.changed("demo/serve-c2", endpointSlice({ addressType: "FQDN" }), 2);
-    slices.changed("demo/serve-c2", endpointSlice({ addressType: "FQDN", ports: null }), 3);
-    const object = "EndpointSlice demo/serve-c2";
-    assert.deepEqual(told.news(), [`problems ${object}: 1`, "no slice demo/serve-c2"]);
-    slices.changed("demo/serve-c2", endpointSlice(), 4);
-    assert.deepEqual(told.news(), [`problems ${object}: 0`, "slice demo/serve-c2"]);
-  });
-
   test("that a handler rejected is reported again when it arrives again, with its problems", () => {
     const { fake, told } = started();
     const slices = fake.tell("endpointslices");
@@ -152,13 +139,6 @@ describe("the node", () => {
     fake.tell("nodes").removed("n1", 2);
     assert.equal(told.node, undefined);
     assert.deepEqual(told.news(), ["node", "node"]);
-  });
-
-  test("is not another node if a server ignores the field selector", () => {
-    const { fake, told } = started();
-    fake.tell("nodes").changed("n2", nodeObject({}, { name: "n2" }), 1);
-    fake.tell("nodes").removed("n2", 2);
-    assert.deepEqual(told.news(), []);
   });
 });
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { chmodSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -35,18 +35,6 @@ describe("the directory", () => {
     await stage.wait(RETRY_MS);
     assert.deepEqual(stage.told.news(), ["import demo/a"]);
     assert.deepEqual(stage.logged(), ["info unreadable /manifests"]);
-  });
-
-  it("may be another one under the same path", async () => {
-    using stage = await ManifestsStage.of({ "a.yaml": importText("a") });
-    renameSync(stage.directory, join(stage.root, "old"));
-    mkdirSync(stage.directory);
-    writeFileSync(stage.path("a.yaml"), importText("a", "241.0.0.2"));
-    await stage.wait(RESYNC_MS + REST_MS);
-    assert.deepEqual(stage.told.news(), ["import demo/a"]);
-    stage.place("a.yaml", importText("a", "241.0.0.3"));
-    await stage.look();
-    assert.deepEqual(stage.told.news(), ["import demo/a"]);
   });
 
   it("may be a mounted ConfigMap, whose files all change when ..data is renamed", async () => {

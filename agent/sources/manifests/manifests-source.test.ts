@@ -1,12 +1,16 @@
 import assert from "node:assert/strict";
-import { copyFileSync, mkdirSync, readdirSync, rmSync, symlinkSync } from "node:fs";
-import { join } from "node:path";
+import { chmodSync, mkdirSync, rmSync, symlinkSync } from "node:fs";
 import { describe, it } from "node:test";
-import { importText, ManifestsStage, sliceText } from "../../../test/stages/manifests-stage.ts";
-import { RESYNC_MS, RETRY_MS, UNREAD_MS } from "./manifests-source.ts";
-import { REST_MS } from "./settling.ts";
-
-const SCENARIOS = join(import.meta.dirname, "../../../test/scenarios/manifests");
+import {
+  importText,
+  ManifestsStage,
+  sliceText,
+  unprivileged,
+} from "../../../test/stages/manifests-stage.ts";
+import type { FileState } from "./file-state.ts";
+import { RETRY_MS, UNREAD_MS } from "./manifests-source.ts";
+import { mistake } from "./mistake.ts";
+import { type FileEvent, REST_MS, type Settling, settle } from "./settling.ts";
 
 describe("the first listing", () => {
   it("reports every object, then listed, once", async () => {
@@ -18,17 +22,6 @@ describe("the first listing", () => {
     stage.place("c.yml", importText("other"));
     await stage.settle();
     assert.deepEqual(stage.told.news(), ["import demo/other"]);
-  });
-
-  it("reads no dot-file, no directory below, and no other ending", async () => {
-    using stage = new ManifestsStage();
-    for (const name of [".a.yaml", "a.yaml.swp", "a.yaml~", "a.txt", "yaml", ".yaml"]) {
-      stage.place(name, importText("serve"));
-    }
-    mkdirSync(stage.path("below"));
-    stage.place("below/a.yaml", importText("serve"));
-    await stage.start();
-    assert.deepEqual(stage.told.news(), ["listed"]);
   });
 
   it("waits for a missing directory, and logs that once", async () => {
@@ -88,36 +81,6 @@ describe("the first listing", () => {
     assert.deepEqual(stage.told.news(), ["import demo/serve", "listed"]);
     assert.deepEqual(stage.logged(), ["warn syntax-error a.yaml:1:5"]);
   });
-
-  it("loads every file of the scenarios, each on its own, without an error", async () => {
-    const facts: Record<string, string[]> = {};
-    for (const name of readdirSync(SCENARIOS)) {
-      using stage = new ManifestsStage();
-      copyFileSync(join(SCENARIOS, name), stage.path(name));
-      await stage.start();
-      const { imports, slices, wrong } = stage.told;
-      assert.deepEqual([...wrong, ...stage.source.brokenFiles()], []);
-      facts[name] = [...imports.keys(), ...slices.keys()];
-    }
-    assert.deepEqual(facts["by-hand.yaml"], [
-      "demo/serve",
-      "demo/serve-with-vip",
-      "demo/imported-serve-z9r87",
-      "demo/imported-serve-jlj65",
-    ]);
-    assert.deepEqual(facts["exported.yaml"], []);
-    assert.deepEqual(facts["prefer-local.yaml"], [
-      "default/serve",
-      "default/imported-brazil-serve-x2v9k",
-      "default/imported-chile01-serve-2rncz",
-    ]);
-    assert.deepEqual(facts["three-tiers.yaml"], [
-      "shop/web",
-      "shop/web-c1-abcde",
-      "shop/web-c2-fghij",
-      "shop/web-c3-klmno",
-    ]);
-  });
 });
 
 describe("a file that changes", () => {
@@ -152,76 +115,6 @@ describe("a file that changes", () => {
     await stage.wait(1);
     assert.deepEqual(stage.told.news(), ["slice demo/x"]);
     assert.equal(stage.told.slices.get("demo/x")?.endpoints.at(0)?.address, "10.0.0.2");
-  });
-
-  it("does not count as deleted while an editor rewrites it", async () => {
-    using stage = await ManifestsStage.of({ "a.yaml": importText("serve") });
-    stage.rename("a.yaml", "a.yaml~");
-    await stage.wait(REST_MS - 1);
-    stage.rewrite("a.yaml", "");
-    await stage.wait(REST_MS - 1);
-    stage.rewrite("a.yaml", importText("serve", "241.0.0.2"));
-    await stage.wait(REST_MS);
-    assert.deepEqual(stage.told.news(), ["import demo/serve"]);
-  });
-
-  it("is deleted with its objects", async () => {
-    using stage = await ManifestsStage.of({
-      "a.yaml": `${importText("serve")}---\n${sliceText("x")}`,
-    });
-    stage.remove("a.yaml");
-    await stage.wait(REST_MS);
-    assert.deepEqual(stage.told.news(), ["no import demo/serve", "no slice demo/x"]);
-  });
-
-  it("may be renamed: nothing changes, nothing is a duplicate", async () => {
-    using stage = await ManifestsStage.of({ "a.yaml": importText("serve") });
-    stage.rename("a.yaml", "b.yaml");
-    await stage.settle();
-    assert.deepEqual(stage.told.news(), []);
-    stage.remove("b.yaml");
-    await stage.settle();
-    assert.deepEqual(stage.told.news(), ["no import demo/serve"]);
-  });
-
-  it("may lose an object to another file: the object is never reported as removed", async () => {
-    using stage = await ManifestsStage.of({
-      "a.yaml": `${importText("serve")}---\n${sliceText("x")}`,
-      "b.yaml": sliceText("y"),
-    });
-    stage.place("a.yaml", importText("serve"));
-    stage.place("b.yaml", `${sliceText("y")}---\n${sliceText("x", "10.0.0.9")}`);
-    await stage.look();
-    assert.deepEqual(stage.told.news(), ["slice demo/x"]);
-  });
-
-  it("is found without any event", async () => {
-    using stage = await ManifestsStage.of({
-      "a.yaml": importText("a"),
-      "b.yaml": importText("b"),
-      "c.yaml": importText("c"),
-    });
-    stage.deaf = true;
-    stage.place("a.yaml", importText("a", "241.0.0.2"));
-    stage.remove("b.yaml");
-    stage.rewrite("c.yaml", importText("c", "241.0.0.22"));
-    stage.place("d.yaml", importText("d"));
-    await stage.wait(RESYNC_MS + REST_MS);
-    assert.deepEqual(stage.told.news().sort(), [
-      "import demo/a",
-      "import demo/c",
-      "import demo/d",
-      "no import demo/b",
-    ]);
-  });
-
-  it("is found to be deleted or new by the first resync without an event", async () => {
-    using stage = await ManifestsStage.of({ "z.yaml": importText("old") });
-    stage.deaf = true;
-    stage.remove("z.yaml");
-    stage.place("y.yaml", importText("new"));
-    await stage.wait(RESYNC_MS + REST_MS);
-    assert.deepEqual(stage.told.news(), ["import demo/new", "no import demo/old"]);
   });
 
   it("is found after an event without a name", async () => {
@@ -293,37 +186,6 @@ describe("properties of the cluster", () => {
     await stage.settle();
     assert.deepEqual([...stage.told.properties], [["continent", "europe"]]);
   });
-
-  it("are not reported if no file has any", async () => {
-    using stage = new ManifestsStage();
-    stage.place("a.yaml", importText("serve"));
-    await stage.start();
-    assert.deepEqual(stage.told.news(), ["import demo/serve", "listed"]);
-  });
-});
-
-describe("two files with the same object", () => {
-  it("count by name: the first, and after its removal, the other", async () => {
-    using stage = new ManifestsStage();
-    stage.place("a.yaml", sliceText("x", "10.0.0.1"));
-    stage.place("b.yaml", sliceText("x", "10.0.0.2"));
-    await stage.start();
-    const address = () => stage.told.slices.get("demo/x")?.endpoints.at(0)?.address;
-    assert.equal(address(), "10.0.0.1");
-    assert.deepEqual(stage.told.wrong.get("EndpointSlice demo/x"), [
-      {
-        reason: "duplicate-object",
-        object: "EndpointSlice demo/x",
-        field: "metadata.name",
-        value: '"b.yaml document 1"',
-      },
-    ]);
-    stage.told.news();
-    stage.remove("a.yaml");
-    await stage.wait(REST_MS);
-    assert.equal(address(), "10.0.0.2");
-    assert.deepEqual(stage.told.news(), ["problems EndpointSlice demo/x: 0", "slice demo/x"]);
-  });
 });
 
 describe("stop", () => {
@@ -334,5 +196,138 @@ describe("stop", () => {
     assert.equal(stage.clock.pending, 0);
     await stage.settle();
     assert.deepEqual(stage.told.news(), []);
+  });
+});
+
+describe("a broken file", () => {
+  it("keeps its last valid content, is logged once, and recovers", async () => {
+    using stage = await ManifestsStage.of({ "a.yaml": importText("serve") });
+    stage.place("a.yaml", `${importText("serve", "241.0.0.2")}  oops\n`);
+    await stage.settle();
+    assert.deepEqual(stage.told.news(), []);
+    assert.deepEqual(stage.logged(), ["warn syntax-error a.yaml:5:1"]);
+    assert.equal(stage.source.brokenFiles().length, 1);
+    stage.place("a.yaml", "a: *b");
+    await stage.settle();
+    assert.deepEqual(stage.logged(), ["warn syntax-error a.yaml:1:4"]);
+    stage.place("a.yaml", importText("serve", "241.0.0.2"));
+    await stage.look();
+    assert.deepEqual(stage.told.news(), ["import demo/serve"]);
+    assert.deepEqual(stage.logged(), ["info syntax-error a.yaml"]);
+    assert.deepEqual(stage.source.brokenFiles(), []);
+  });
+
+  it("is read again when it becomes readable, even without an event", async () => {
+    using stage = new ManifestsStage();
+    stage.place("a.yaml", importText("serve"));
+    chmodSync(stage.root, 0o755);
+    chmodSync(stage.directory, 0o755);
+    chmodSync(stage.path("a.yaml"), 0);
+    await unprivileged(() => stage.start());
+    await unprivileged(() => stage.wait(UNREAD_MS));
+    assert.deepEqual(stage.told.news(), ["listed"]);
+    assert.deepEqual(stage.logged(), ["warn unreadable a.yaml", "warn unreadable a.yaml"]);
+    await unprivileged(() => stage.settle());
+    assert.deepEqual(stage.logged(), []);
+    // As root, if it is root that runs the tests: nothing about the file itself has changed.
+    if (process.geteuid?.() !== 0) chmodSync(stage.path("a.yaml"), 0o444);
+    await stage.settle();
+    assert.deepEqual(stage.told.news(), ["import demo/serve"]);
+    assert.deepEqual(stage.logged(), ["info unreadable a.yaml"]);
+  });
+});
+
+const file = (inode: string, version = "1", size = 9): FileState => {
+  return { kind: "file", inode, version, size };
+};
+const GONE: FileState = { kind: "gone" };
+const BAD: FileState = { kind: "fault", mistake: mistake("unreadable", "EACCES") };
+
+/** The step of each of several checks, one every `ms` milliseconds. */
+function steps(ms: number, ...checks: readonly [state: FileState, event?: FileEvent][]): string[] {
+  let settling: Settling = { known: file("a") };
+  return checks.map(([state, event], i) => {
+    const { step, after } = settle(settling, state, event, i * ms);
+    settling = after;
+    return step;
+  });
+}
+
+describe("settle", () => {
+  const cases: [string, number, Parameters<typeof steps>[1][], string[]][] = [
+    ["leaves alone what is the same", 1, [[file("a")], [file("a")]], ["nothing", "nothing"]],
+    ["takes another file at once", 1, [[file("b"), "renamed"]], ["take"]],
+    ["takes another file at once though no event told of it", 1, [[file("b")]], ["take"]],
+    ["reads anew, after an event, what looks the same", 1, [[file("a"), "renamed"]], ["take"]],
+    [
+      "lets a changed file rest",
+      REST_MS,
+      [[file("a", "2")], [file("a", "2")], [file("a", "2")]],
+      ["wait", "take", "nothing"],
+    ],
+    [
+      "lets it rest again whenever it changes again",
+      REST_MS,
+      [[file("a", "2")], [file("a", "3")], [file("a", "3")]],
+      ["wait", "wait", "take"],
+    ],
+    [
+      "lets a file rest that was written to, even if it looks the same",
+      REST_MS,
+      [[file("a"), "modified"], [file("a"), "modified"], [file("a")]],
+      ["wait", "wait", "take"],
+    ],
+    [
+      "lets another file rest if it was written to under this name",
+      REST_MS,
+      [[file("b"), "modified"], [file("b")]],
+      ["wait", "take"],
+    ],
+    [
+      "lets another file rest if it is empty, which is how files come into being",
+      REST_MS,
+      [[file("b", "1", 0)], [file("b", "2")], [file("b", "2")]],
+      ["wait", "wait", "take"],
+    ],
+    [
+      "counts a rest from its beginning, however often it looks",
+      REST_MS / 2,
+      [[file("a", "2")], [file("a", "2")], [file("a", "2")]],
+      ["wait", "wait", "take"],
+    ],
+    ["lets a missing file rest", REST_MS, [[GONE], [GONE], [GONE]], ["wait", "take", "nothing"]],
+    [
+      "lets a file rest that came after a moment without any",
+      REST_MS,
+      [[GONE], [file("b")], [file("b")]],
+      ["wait", "wait", "take"],
+    ],
+    ["lets a fault rest", REST_MS, [[BAD], [BAD], [BAD]], ["wait", "take", "nothing"]],
+    [
+      "takes another file at once though the one before is still resting",
+      1,
+      [
+        [file("a", "2"), "modified"],
+        [file("b"), "renamed"],
+      ],
+      ["wait", "take"],
+    ],
+    [
+      "forgets the rest of what is as it was again",
+      1,
+      [[GONE], [file("a")], [GONE]],
+      ["wait", "nothing", "wait"],
+    ],
+  ];
+  for (const [what, ms, looks, expected] of cases) {
+    it(what, () => {
+      const done = steps(ms, ...looks);
+      // A name that is taken as gone is forgotten by the caller; here it stays known as gone.
+      assert.deepEqual(done, expected);
+    });
+  }
+
+  it("ignores a name that never existed", () => {
+    assert.deepEqual(settle({}, GONE, "renamed", 0), { step: "nothing", after: {} });
   });
 });
