@@ -1,13 +1,13 @@
 import { join } from "node:path";
 import type { Family } from "../../api/address.ts";
 import type { TestedBackend } from "../backends/tested-backend.ts";
-import { type Attempt, now, parseAttempt } from "../connections/attempt.ts";
 import { importObject, sliceObject } from "../generators/objects.ts";
 import { Lab } from "../lab/lab.ts";
 import type { Process } from "../lab/process.ts";
 import { request, serve } from "../lab/programs.ts";
 import { SLOWNESS } from "../lab/slowness.ts";
 import { AgentProcess, eventually, ManifestDirectory } from "../stages/agent-process.ts";
+import { type Attempt, now, parseAttempt } from "./attempt.ts";
 
 const HTTP = { name: "http", port: 80, protocol: "TCP" };
 /** UDP has no verdict of its own: it follows TCP on the same address. */
