@@ -135,7 +135,7 @@ export const PLAN: readonly Row[] = [
   kernel("conntrack", 30, { skip: "50,000 entries|program list|tracking by conntrack" }),
   kernel("{agent,preflight,health-table}", 15),
   kernel("affinity", 15, { only: NFTABLES }),
-  kernel("poison", 20, { skip: "legacy|found ahead" }),
+  kernel("refusals", 30, { skip: "legacy|found ahead" }),
   kernel("scenarios", 10, { only: "three-tiers.*nft flavour" }),
   row("all", "test/kernel/killed.test.ts", { random: true, seconds: 30 }),
   row("all", "test/kernel/every-object.test.ts", { seconds: 200 }),
@@ -144,7 +144,7 @@ export const PLAN: readonly Row[] = [
     "test/kernel/{node-addresses,range-change,moving,net-admin,fake-iptables,net-raw,nft-versions}.test.ts",
     { seconds: 40 },
   ),
-  kernel("{drift,limits,render,trace}", 10, { skip: LEGACY }),
+  kernel("{drift,render,trace}", 10, { skip: LEGACY }),
   kernel("*", 10),
 
   // The virtual machine: IPVS, and another kernel. `pod` unloads modules, and a storm needs both processors.

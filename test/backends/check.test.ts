@@ -32,7 +32,7 @@ for (const backend of BACKENDS) {
       const repair = () =>
         programmer.hold({ family, clusterSetCidrs, config: {}, services, afresh: true });
       before(async () => {
-        lab = await Lab.create({ clusters: [{ id: "c1", nodes: [{ name: "n1" }] }] });
+        lab = await Lab.oneNode();
         programmer = await Programmer.start(lab, lab.node("c1", "n1"), backend);
         await repair();
         assert.deepEqual(await programmer.check(family), []);

@@ -4,7 +4,7 @@ import type { TestedBackend } from "../backends/tested-backend.ts";
 import { importObject, sliceObject } from "../generators/objects.ts";
 import { Lab } from "../lab/lab.ts";
 import type { Process } from "../lab/process.ts";
-import { request, serve } from "../lab/programs.ts";
+import { request, startServer } from "../lab/programs.ts";
 import { SLOWNESS } from "../lab/slowness.ts";
 import { AgentProcess, eventually, ManifestDirectory } from "../stages/agent-process.ts";
 import { type Attempt, now, parseAttempt } from "./attempt.ts";
@@ -94,12 +94,11 @@ export class ReachStage implements AsyncDisposable {
     });
     const stage = new ReachStage(lab, setting, services, annotations);
     const servers = Object.entries(services).flatMap(([name, places]) =>
-      places.map((place) => {
-        const program = serve("--name", place, "--udp", `${TARGET}`);
-        return stage.#pod(place, name).spawn(program);
-      }),
+      places.map((place) =>
+        startServer(stage.#pod(place, name), "--name", place, "--udp", `${TARGET}`),
+      ),
     );
-    await Promise.all(servers.map((one) => one.line(/serving/, 60_000)));
+    await Promise.all(servers);
     await stage.agent.start();
     return stage;
   }

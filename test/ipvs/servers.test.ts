@@ -2,12 +2,15 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { kernelScheduler } from "../../agent/backends/ipvs/kernel-scheduler.ts";
 import type { VirtualService } from "../../agent/plan/virtual-service.ts";
+import { FAMILIES } from "../../api/address.ts";
+import { PROTOCOLS } from "../../api/protocol.ts";
 import { SCHEDULERS } from "../../api/scheduler.ts";
 import { ipvs } from "../backends/ipvs.ts";
 import { Programmer } from "../backends/programmer.ts";
 import { cidr } from "../generators/facts.ts";
 import { virtualService } from "../generators/services.ts";
 import { Lab } from "../lab/lab.ts";
+import { evaluate } from "../lab/programs.ts";
 
 describe("virtual servers in the kernel", () => {
   let lab: Lab;
@@ -22,7 +25,7 @@ describe("virtual servers in the kernel", () => {
       services: [["demo/serve", [service]]],
     });
   before(async () => {
-    lab = await Lab.create({ clusters: [{ id: "c1", nodes: [{ name: "n1" }] }] });
+    lab = await Lab.oneNode();
     programmer = await Programmer.start(lab, node(), ipvs);
   });
   after(() => lab.remove());
@@ -35,6 +38,19 @@ describe("virtual servers in the kernel", () => {
     for (const line of ours) assert.match(line, / -b \S*flag-3/);
     for (const line of lines) assert.match(line, /^-A | -m -w [01]$/);
   });
+
+  for (const family of FAMILIES) {
+    test(`${family}: a stock kernel has no limit, and testing leaves no virtual server behind`, async () => {
+      const script = `
+        import { ProtocolTrials } from "@/agent/backends/ipvs/limits.ts";
+        const { affinity, protocols } = await new ProtocolTrials("rr").limits("${family}");
+        console.log(JSON.stringify({ affinity, protocols: [...protocols] }));`;
+      const before = await servers();
+      const [limits] = await evaluate(node(), script);
+      assert.deepEqual(limits, { affinity: true, protocols: PROTOCOLS });
+      assert.deepEqual(await servers(), before);
+    });
+  }
 
   for (const scheduler of SCHEDULERS) {
     test(`scheduler ${scheduler}: the kernel accepts it, and lists it, rr as wrr`, async () => {

@@ -19,9 +19,7 @@ function web(cluster: string, endpoints: readonly (string | object)[]): object {
 }
 
 test("rules of an earlier run in the other flavour, or in a disabled family, are removed", async () => {
-  await using lab = await Lab.create({
-    clusters: [{ id: "c1", nodes: [{ name: "n1", pods: {} }] }],
-  });
+  await using lab = await Lab.oneNode();
   const manifests = new ManifestDirectory(lab, "manifests");
   manifests.write("web", WEB, web("c1", ["10.1.0.11"]));
   const node = lab.node("c1", "n1");
@@ -41,9 +39,7 @@ test("rules of an earlier run in the other flavour, or in a disabled family, are
 });
 
 test("another ClusterSet CIDR and another masquerading replace those of an earlier run", async () => {
-  await using lab = await Lab.create({
-    clusters: [{ id: "c1", nodes: [{ name: "n1", pods: {} }] }],
-  });
+  await using lab = await Lab.oneNode();
   const manifests = new ManifestDirectory(lab, "manifests");
   manifests.write("web", WEB, web("c1", ["10.1.0.11"]));
   const node = lab.node("c1", "n1");
@@ -63,9 +59,7 @@ test("another ClusterSet CIDR and another masquerading replace those of an earli
 });
 
 test("of two agents on a node one writes, and the other takes over when it is killed", async () => {
-  await using lab = await Lab.create({
-    clusters: [{ id: "c1", nodes: [{ name: "n1", pods: {} }] }],
-  });
+  await using lab = await Lab.oneNode();
   const node = lab.node("c1", "n1");
   const first = new ManifestDirectory(lab, "first");
   first.write("web", WEB, web("c1", ["10.1.0.11"]));
@@ -88,9 +82,7 @@ test("of two agents on a node one writes, and the other takes over when it is ki
 });
 
 test("the agent uses the flavour of the kubelet's hint chain", async () => {
-  await using lab = await Lab.create({
-    clusters: [{ id: "c1", nodes: [{ name: "n1", pods: {} }] }],
-  });
+  await using lab = await Lab.oneNode();
   const manifests = new ManifestDirectory(lab, "manifests");
   manifests.write("web", WEB);
   const node = lab.node("c1", "n1");

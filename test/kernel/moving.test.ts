@@ -8,7 +8,7 @@ import { Held } from "../connections/held.ts";
 import { importObject, sliceObject } from "../generators/objects.ts";
 import { Lab } from "../lab/lab.ts";
 import type { Process } from "../lab/process.ts";
-import { request, serve } from "../lab/programs.ts";
+import { request, startServer } from "../lab/programs.ts";
 import { AGENT, AgentProcess, eventually, ManifestDirectory } from "../stages/agent-process.ts";
 
 const HTTP = { name: "http", port: 80, protocol: "TCP" };
@@ -42,10 +42,8 @@ describe("moving from one backend to another under load", () => {
 
   before(async () => {
     const pods = { web: ["10.1.0.11"], client: [] };
-    lab = await Lab.create({ clusters: [{ id: "c1", nodes: [{ name: "n1", pods }] }] });
-    await pod("web")
-      .spawn(serve("--name", "web"))
-      .line(/serving/, PATIENCE);
+    lab = await Lab.oneNode(pods);
+    await startServer(pod("web"), "--name", "web");
     // A server in TIME_WAIT drops the SYN of a client port that is used again: not a fault of rules.
     await pod("web").exec(["sysctl", "-qw", "net.ipv4.tcp_max_tw_buckets=0"]);
     const manifests = new ManifestDirectory(lab, "manifests");

@@ -7,7 +7,7 @@ import { isAsShown } from "../e2e/shown.ts";
 import { importObject, sliceObject } from "../generators/objects.ts";
 import { Lab } from "../lab/lab.ts";
 import type { Process } from "../lab/process.ts";
-import { request, serve } from "../lab/programs.ts";
+import { request, startServer } from "../lab/programs.ts";
 import { AgentProcess, eventually, ManifestDirectory } from "../stages/agent-process.ts";
 
 // docs/guides/nftables.md, by copy and paste, on a node with the two imports that it shows. The tests are one story, in
@@ -30,9 +30,8 @@ function use(...addresses: readonly string[]): void {
 
 before(async () => {
   const pods = { a: ["10.1.0.11"], b: ["10.1.0.12"], client: [] };
-  lab = await Lab.create({ clusters: [{ id: "c1", nodes: [{ name: "n1", pods }] }] });
-  const servers = ["a", "b"].map((name) => lab.pod("c1", "n1", name).spawn(serve("--name", name)));
-  await Promise.all(servers.map((server) => server.line(/serving/)));
+  lab = await Lab.oneNode(pods);
+  for (const name of ["a", "b"]) await startServer(lab.pod("c1", "n1", name), "--name", name);
   manifests = new ManifestDirectory(lab, "manifests");
   manifests.write("web", importObject("shop/web", ["241.0.0.10"], [HTTP]));
   manifests.write("empty", importObject("shop/empty", ["241.0.0.11"], [HTTP]));

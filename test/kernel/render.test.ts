@@ -8,9 +8,7 @@ const HTTP = { name: "http", port: 80, protocol: "TCP" };
 
 for (const flavour of ["nft", "legacy"]) {
   test(`render prints everything that run would write, ${flavour} flavour`, async () => {
-    await using lab = await Lab.create({
-      clusters: [{ id: "c1", nodes: [{ name: "n1", pods: {} }] }],
-    });
+    await using lab = await Lab.oneNode();
     const node = lab.node("c1", "n1");
     const manifests = new ManifestDirectory(lab, "manifests");
     const vips = [
