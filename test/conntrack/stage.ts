@@ -13,6 +13,8 @@ export const VIP = "241.0.0.10";
 export const VIP6 = "fd00:241::10";
 export const PODS = { a: "10.1.0.11", b: "10.1.0.12" } as const;
 export type Pod = keyof typeof PODS;
+/** What curl says of a rejected connection. */
+export const REJECTED = "curl exited with 7";
 
 const PORTS = [
   { name: "http", port: 80, protocol: "TCP" },
@@ -153,6 +155,13 @@ export class ConntrackStage implements AsyncDisposable {
     const client = this.pod("client").spawn(argv);
     await client.line(/started/, 60_000);
     return client;
+  }
+
+  /** The name of the pod that answers an HTTP request of the client's, or how curl ended: `REJECTED`, for one. */
+  async answer(to: string = VIP): Promise<string> {
+    const argv = ["curl", "-s", "-m", "5", `http://${to}/`];
+    const { code, stdout } = await this.pod("client").run(argv);
+    return /"name":"([^"]+)"/.exec(stdout)?.[1] ?? `curl exited with ${code}`;
   }
 
   /** The entries of the node whose original destination is `destination`. */

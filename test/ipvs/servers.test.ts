@@ -61,23 +61,4 @@ describe("virtual servers in the kernel", () => {
       assert.match(server ?? "", new RegExp(terms));
     });
   }
-
-  test("cleanup deletes all objects of ours, also after another program deleted some, and keeps foreign objects", async () => {
-    const [foreign, onVip] = ["198.18.0.1:80", "241.0.0.10:9999"];
-    for (const address of [foreign, onVip])
-      await node().exec(["ipvsadm", "-A", "-t", address, "-s", "rr"]);
-    await node().exec(["nft", "add", "table", "ip", "theirs"]);
-    const isForeign = (line: string) => !line.includes("csp-ipvs");
-    const tables = async () => (await node().exec(["nft", "list", "tables"])).trim().split("\n");
-    const before = await tables();
-    for (const verb of ["flush", "delete"])
-      await node().exec(["nft", verb, "chain", "ip", "csp-ipvs", "bind-incoming"]);
-    const [removed, again] = await programmer.remove();
-    assert.ok(removed > 0);
-    assert.equal(again, 0);
-    assert.deepEqual(await servers(), [`-A -t ${foreign} -s rr`, `-A -t ${onVip} -s rr`]);
-    assert.deepEqual(await tables(), before.filter(isForeign));
-    assert.ok(before.includes("table ip theirs") && !before.every(isForeign));
-    assert.notEqual((await node().run(["ip", "link", "show", "csp-ipvs0"])).code, 0);
-  });
 });

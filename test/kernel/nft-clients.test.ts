@@ -1,11 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { importObject, sliceObject } from "../generators/objects.ts";
+import { service } from "../backends/service.ts";
 import { Lab } from "../lab/lab.ts";
 import { evaluate, request, startServer } from "../lab/programs.ts";
 import { AgentProcess, eventually, ManifestDirectory } from "../stages/agent-process.ts";
 
-const HTTP = { name: "http", port: 80, protocol: "TCP" };
 const VIP = "241.0.0.10";
 const PODS = { a: "10.1.0.11", b: "10.1.0.12", c: "10.1.0.13" } as const;
 /** Fills `clients` with other clients; prints how many fit. */
@@ -30,12 +29,8 @@ test("nftables: with the memory of clients full, new clients are assigned by add
   const [node, pod] = [lab.node("c1", "n1"), (name: string) => lab.pod("c1", "n1", name)];
   await Promise.all(Object.keys(PODS).map((name) => startServer(pod(name), "--name", name)));
   const manifests = new ManifestDirectory(lab, "manifests");
-  const origin = { cluster: "c1" };
-  manifests.write(
-    "web",
-    importObject("demo/web", [VIP], [HTTP], { sessionAffinity: "ClientIP" }),
-    sliceObject("web-c1", "demo/web", origin, [{ ...HTTP, port: 8080 }], Object.values(PODS)),
-  );
+  const spec = { sessionAffinity: "ClientIP" };
+  manifests.write("web", ...service("demo/web", [VIP], Object.values(PODS), { spec }));
   const flags = ["--cluster-id", "c1", "--backend", "nftables"];
   const agent = new AgentProcess(node, manifests.path, flags);
   await agent.start();
@@ -73,13 +68,8 @@ test("nftables: a client is remembered for the timeout of its service, rounded u
   ];
   for (const [i, { vip, timeoutSeconds }] of imports.entries()) {
     const sessionAffinityConfig = timeoutSeconds && { clientIP: { timeoutSeconds } };
-    const sticky = { sessionAffinity: "ClientIP", sessionAffinityConfig };
-    const ports = [{ ...HTTP, port: 8080 }];
-    manifests.write(
-      `web${i}`,
-      importObject(`demo/web${i}`, [vip], [HTTP], sticky),
-      sliceObject(`web${i}-c1`, `demo/web${i}`, { cluster: "c1" }, ports, [PODS.a]),
-    );
+    const spec = { sessionAffinity: "ClientIP", sessionAffinityConfig };
+    manifests.write(`web${i}`, ...service(`demo/web${i}`, [vip], [PODS.a], { spec }));
   }
   const agent = new AgentProcess(node, manifests.path, [
     ...["--cluster-id", "c1", "--backend", "nftables"],

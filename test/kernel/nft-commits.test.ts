@@ -4,25 +4,20 @@ import { ofFamily } from "../../api/cidr.ts";
 import type { ObjectKey } from "../../api/names.ts";
 import { iptables } from "../backends/iptables.ts";
 import { Programmer } from "../backends/programmer.ts";
+import { service } from "../backends/service.ts";
 import { nodeFact } from "../generators/facts.ts";
-import { importObject, sliceObject } from "../generators/objects.ts";
 import { Lab } from "../lab/lab.ts";
 import { evaluate } from "../lab/programs.ts";
 import { modelOf, planOf } from "../packets/rendered.ts";
 
 const SCRIPT = `import { nftGeneration } from "@/agent/system/nft-generation.ts"; console.log(await nftGeneration());`;
-const HTTP = { name: "http", port: 80, protocol: "TCP" };
 const NODE = nodeFact();
 
 /** Imports with endpoints of these addresses in cluster c1. */
 function servicesOf(imports: ReadonlyMap<ObjectKey, readonly string[]>) {
-  const objects = [...imports].flatMap(([key, addresses], i) => [
-    importObject(key, [`241.0.1.${i + 1}`], [HTTP]),
-    ...addresses.map((address) => {
-      const port = [{ ...HTTP, port: 8080 }];
-      return sliceObject(`${key.slice(5)}-${address}`, key, { cluster: "c1" }, port, [address]);
-    }),
-  ]);
+  const objects = [...imports].flatMap(([key, addresses], i) =>
+    service(key, [`241.0.1.${i + 1}`], addresses),
+  );
   return [...planOf(modelOf(objects, NODE), NODE)];
 }
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, describe } from "node:test";
 import type { Clusters } from "../../cluster/clusters.ts";
 import { eventually } from "../../stages/agent-process.ts";
-import { Caller } from "../caller.ts";
+import { assertNoneFailed, Caller } from "../caller.ts";
 import { assertNone, deniedIn } from "../denied.ts";
 import { blockWith, functionOf } from "../guide.ts";
 import type { Reader } from "../reader.ts";
@@ -95,8 +95,7 @@ export function migration(clusters: () => Clusters): void {
     test("the old cluster's pods go, the new one's have everything, and of all calls since the first none has failed", async () => {
       await reader.follow("Scale the old cluster to zero");
       await untilAnsweredBy(await podsOf(NEW));
-      const failed = (await caller.stop()).filter(({ error }) => error !== undefined);
-      assert.deepEqual(failed, []);
+      assertNoneFailed(await caller.stop());
       assert.deepEqual(unread(reader, "Migration"), []);
       for (const { plane } of clusters().all) {
         assertNone(deniedIn(plane.auditFile, (at) => at < began || plane.wasStarting(at)));

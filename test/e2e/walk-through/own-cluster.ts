@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe } from "node:test";
 import { eventually } from "../../stages/agent-process.ts";
-import { Caller } from "../caller.ts";
+import { assertNoneFailed, Caller } from "../caller.ts";
 import type { Clusterset } from "../clusterset.ts";
 import type { Reader } from "../reader.ts";
 import { TIMEOUT_MS } from "./client.ts";
@@ -72,8 +72,7 @@ export function ownCluster(set: () => Clusterset): void {
         assert.ok(now.length > lines.length + 10);
         assert.ok(now.every(({ name }) => name === keeper));
       }, PATIENCE_MS);
-      const failed = (await caller.stop()).filter(({ error }) => error !== undefined);
-      assert.deepEqual(failed, []);
+      assertNoneFailed(await caller.stop());
     });
 
     test("an import that is deleted while it is exported is made again, and takes connections", async () => {
