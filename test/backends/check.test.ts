@@ -4,19 +4,13 @@ import { FAMILIES } from "../../api/address.ts";
 import { ofFamily } from "../../api/cidr.ts";
 import { BACKENDS } from "../backends.ts";
 import { cidr, nodeFact } from "../generators/facts.ts";
-import { importObject, sliceObject } from "../generators/objects.ts";
 import { Lab } from "../lab/lab.ts";
 import { modelOf, planOf } from "../packets/rendered.ts";
 import { Programmer } from "./programmer.ts";
+import { service } from "./service.ts";
 
-const HTTP = { name: "http", port: 80, protocol: "TCP" };
-const slice = (name: string, address: string) =>
-  sliceObject(name, "shop/web", { cluster: "c1" }, [{ ...HTTP, port: 8080 }], [address]);
-const OBJECTS = [
-  importObject("shop/web", ["241.0.1.7", "198.51.100.7", "fd00:241::7"], [HTTP]),
-  slice("web-4", "10.1.0.11"),
-  slice("web-6", "fd00:10:1::11"),
-];
+const VIPS = ["241.0.1.7", "198.51.100.7", "fd00:241::7"];
+const OBJECTS = service("shop/web", VIPS, ["10.1.0.11", "fd00:10:1::11"]);
 const NODE = nodeFact({ explicitVipCidrs: [cidr("198.51.100.0/24")] });
 const PLAN = [...planOf(modelOf(OBJECTS, NODE), NODE)];
 
@@ -32,7 +26,7 @@ for (const backend of BACKENDS) {
       const repair = () =>
         programmer.hold({ family, clusterSetCidrs, config: {}, services, afresh: true });
       before(async () => {
-        lab = await Lab.create({ clusters: [{ id: "c1", nodes: [{ name: "n1" }] }] });
+        lab = await Lab.oneNode();
         programmer = await Programmer.start(lab, lab.node("c1", "n1"), backend);
         await repair();
         assert.deepEqual(await programmer.check(family), []);

@@ -1,17 +1,15 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { BACKENDS } from "../backends.ts";
-import { ConntrackStage, PODS, VIP } from "../conntrack/stage.ts";
-import { importObject, sliceObject } from "../generators/objects.ts";
+import { ConntrackStage, PODS, REJECTED } from "../conntrack/stage.ts";
 import { eventually } from "../stages/agent-process.ts";
 import { FaultyTools } from "../stages/faulty-tools.ts";
+import { service } from "./service.ts";
 
 /** Emulation is slow. */
 const PATIENCE = 40_000;
-const HTTP = { name: "http", port: 80, protocol: "TCP" };
 /** Of another import. */
 const OTHER = "241.0.0.20";
-const REFUSED = "curl exited with 7";
 const WRITTEN = "clusterset_agent_kernel_objects_written_total";
 const DELETED = "clusterset_agent_kernel_objects_deleted_total";
 
@@ -21,19 +19,9 @@ for (const backend of BACKENDS) {
     let tools: FaultyTools;
     const soon = <T>(check: () => Promise<T> | T) => eventually(check, PATIENCE);
     const logged = (pattern: RegExp) => soon(() => assert.match(stage.agent.log, pattern));
-    const answer = async (vip = VIP) => {
-      const argv = ["curl", "-s", "-m", "5", `http://${vip}/`];
-      const { code, stdout } = await stage.pod("client").run(argv);
-      return /"name":"([^"]+)"/.exec(stdout)?.[1] ?? `curl exited with ${code}`;
-    };
-    const writeOther = (pod: "a" | "b") => {
-      const target = { ...HTTP, port: 8080 };
-      stage.manifests.write(
-        "other",
-        importObject("shop/other", [OTHER], [HTTP]),
-        sliceObject("other", "shop/other", { cluster: "c1" }, [target], [PODS[pod]]),
-      );
-    };
+    const answer = (vip?: string) => stage.answer(vip);
+    const writeOther = (pod: "a" | "b") =>
+      stage.manifests.write("other", ...service("shop/other", [OTHER], [PODS[pod]]));
     before(async () => {
       stage = await ConntrackStage.create({
         backend,
@@ -57,14 +45,14 @@ for (const backend of BACKENDS) {
       await soon(async () => assert.equal(await answer(OTHER), "a"));
       await logged(/Rules are in sync again/);
       stage.manifests.remove("other");
-      await soon(async () => assert.equal(await answer(OTHER), REFUSED));
+      await soon(async () => assert.equal(await answer(OTHER), REJECTED));
     });
 
     test("an agent killed during a change leaves working rules, and the next agent completes the change", async () => {
       tools.wait();
       writeOther("b");
       await tools.reached();
-      assert.equal(await answer(OTHER), REFUSED);
+      assert.equal(await answer(OTHER), REJECTED);
       await stage.agent.kill();
       assert.equal(await answer(), "a");
       tools.heal();
@@ -82,7 +70,7 @@ for (const backend of BACKENDS) {
       assert.equal(await answer(OTHER), "b");
       tools.heal();
       assert.deepEqual(await stage.agent.exited, { code: 0, signal: null }, stage.agent.log);
-      assert.equal(await answer(OTHER), REFUSED);
+      assert.equal(await answer(OTHER), REJECTED);
       assert.deepEqual(await backend.takers(stage.node, "IPv4", "TCP"), [PODS.a]);
       const before = await backend.own(stage.node);
       await stage.agent.start();

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { BACKENDS } from "../backends.ts";
-import { ConntrackStage, VIP } from "../conntrack/stage.ts";
+import { ConntrackStage, REJECTED, VIP } from "../conntrack/stage.ts";
 import { eventually } from "../stages/agent-process.ts";
 
 /** As firewalld writes it: base chains 10 after those of others, which accept what is DNATed, and reject the rest. */
@@ -37,18 +37,13 @@ COMMIT
 for (const backend of BACKENDS) {
   describe(`beside firewalls, ${backend.title}`, () => {
     let stage: ConntrackStage;
-    const answer = async (port = 80) => {
-      const argv = ["curl", "-s", "-m", "2", `http://${VIP}:${port}/`];
-      const { code, stdout } = await stage.pod("client").run(argv);
-      return /"name":"([^"]+)"/.exec(stdout)?.[1] ?? `curl exited with ${code}`;
-    };
     const load = (tool: string, text: string) =>
       stage.node.exec(["sh", "-c", `printf '%s\\n' "$1" | ${tool}`, "sh", text]);
     /** The import answers, and a port that it does not have is rejected at once. */
     const works = () =>
       eventually(async () => {
-        assert.equal(await answer(), "a");
-        assert.equal(await answer(81), "curl exited with 7");
+        assert.equal(await stage.answer(), "a");
+        assert.equal(await stage.answer(`${VIP}:81`), REJECTED);
       });
     before(async () => {
       stage = await ConntrackStage.create({ backend });

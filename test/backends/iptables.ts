@@ -2,12 +2,7 @@ import { type Flavour, toolsOf } from "../../agent/backends/iptables/flavour.ts"
 import { FAMILIES, type Family } from "../../api/address.ts";
 import { programIptables } from "../packets/rendered.ts";
 import { pureIptables } from "../states/replay.ts";
-import {
-  addressesIn,
-  type ForeignChange,
-  type Harm,
-  type TestedBackend,
-} from "./tested-backend.ts";
+import { addressesIn, type ForeignChange, type TestedBackend } from "./tested-backend.ts";
 
 /** 0 of 100,000 were resent when this was measured; an overloaded machine drops a few packets. */
 const RESENT = 1 / 10_000;
@@ -34,7 +29,6 @@ export function iptables(flavour: Flavour): TestedBackend {
     writerProcess: /^iptables-.*restore$/,
     failover: { written: 1, deleted: 0 },
     storm: STORMS[flavour],
-    harms: harmsOf(flavour),
     foreignChanges: (family) => foreignChangesOf(flavour, family),
     standIns: standInsOf(flavour),
     writers: FAMILIES.flatMap((family) => toolsOf(flavour, family).restore),
@@ -55,31 +49,6 @@ export function iptables(flavour: Flavour): TestedBackend {
       return (listing.match(/^(:CSP-\S+|-A .*CSP-.*)$/gm) ?? []).sort();
     },
   };
-}
-
-function harmsOf(flavour: string): Harm[] {
-  return [
-    {
-      what: "tables that are flushed, and a chain of Docker",
-      command: `printf '*nat\\n-F\\n-X\\n:DOCKER - [0:0]\\n-I OUTPUT 1 -p udp -j DOCKER\\nCOMMIT\\n*filter\\n-F\\n-X\\nCOMMIT\\n' | iptables-${flavour}-restore --noflush -w`,
-      reason: /"family":"IPv4","reason":"(jump|chain)-missing".*"suspect":"Docker"/,
-    },
-    {
-      what: "a rule before the guard",
-      command: `ip6tables-${flavour} -w -I FORWARD -j ACCEPT`,
-      reason: /"family":"IPv6","reason":"jump-behind"/,
-    },
-    {
-      what: "a flushed chain of a service",
-      command: `iptables-${flavour}-save -t nat | sed -n 's/^:\\(CSP-SVC-[^ ]*\\).*/*nat\\n:\\1 - [0:0]\\nCOMMIT/p' | iptables-${flavour}-restore --noflush -w`,
-      reason: /"reason":"chain-changed","what":"nat CSP-SVC-/,
-    },
-    {
-      what: "a rule that is added to a chain of ours",
-      command: `iptables-${flavour} -w -I CSP-GUARD 1 -j ACCEPT`,
-      reason: /"reason":"chain-changed"/,
-    },
-  ];
 }
 
 /** Input is written at COMMIT. A tool that exits by itself has rejected its input, so this one is killed. */

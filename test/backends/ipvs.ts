@@ -49,7 +49,6 @@ export const ipvs: TestedBackend = {
     // IPVS may lose the first SYN of a port that is used again: 13 of 1761 when this was measured.
     resent: 1 / 20,
   },
-  harms: [],
   foreignChanges: (family) => {
     const ip = family === "IPv4" ? "ip" : "ip6";
     const vips = family === "IPv4" ? ["198.51.100.7", "241.0.1.7"] : ["fd00:241::7"];

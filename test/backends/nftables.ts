@@ -19,23 +19,6 @@ export const nftables: TestedBackend = {
   invalid: "dropped",
   failover: { written: 2, deleted: 3 },
   storm: { connections: 50_000, changes: 500, resent: 1 / 10_000 },
-  harms: [
-    {
-      what: "an element that is deleted",
-      command: "nft flush map ip clusterset-proxy endpoints",
-      reason: /"reason":"elements-changed"/,
-    },
-    {
-      what: "a ruleset that is flushed",
-      command: "nft flush ruleset",
-      reason: /"reason":"table-missing"/,
-    },
-    {
-      what: "a rule that is added",
-      command: "nft insert rule ip clusterset-proxy guard accept",
-      reason: /"reason":"table-changed"/,
-    },
-  ],
   foreignChanges: (family) => {
     const table = `${family === "IPv4" ? "ip" : "ip6"} clusterset-proxy`;
     const vips = family === "IPv4" ? ["198.51.100.7", "241.0.1.7"] : ["fd00:241::7"];

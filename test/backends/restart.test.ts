@@ -3,19 +3,19 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { BACKENDS } from "../backends.ts";
-import { importObject, sliceObject } from "../generators/objects.ts";
 import { AGENT, AgentProcess, eventually, ManifestDirectory } from "../stages/agent-process.ts";
 import { NodeStage } from "../stages/node-stage.ts";
+import { service } from "./service.ts";
 
-const HTTP = { name: "http", port: 80, protocol: "TCP" };
 const WRITTEN = "clusterset_agent_kernel_objects_written_total";
 const DELETED = "clusterset_agent_kernel_objects_deleted_total";
 const RANGES = ["--clusterset-cidr", "241.0.0.0/8,fd00:241::/108"];
 
-/** The slice of a cluster, one of whose endpoints is ready for each address. */
-function slice(cluster: string, ...addresses: readonly string[]): object {
-  const origin = { cluster, region: "eu-west" };
-  return sliceObject(`web-${cluster}`, "shop/web", origin, [{ ...HTTP, port: 8080 }], addresses);
+/** The service with these endpoints in two clusters. */
+function web(c1: readonly string[], c2: readonly string[]): object[] {
+  const vips = ["241.0.1.7", "fd00:241::7"];
+  const [, ...slices] = service("shop/web", vips, c2, { cluster: "c2" });
+  return [...service("shop/web", vips, c1), ...slices];
 }
 
 // Each sleeps for a quarter of a minute: they sleep together.
@@ -31,15 +31,8 @@ describe("a restart of the agent", { concurrency: true }, () => {
       ];
       before(async () => {
         stage = await NodeStage.create({ backend, flags: () => RANGES });
-        stage.manifests.write(
-          "import",
-          importObject("shop/web", ["241.0.1.7", "fd00:241::7"], [HTTP]),
-        );
-        stage.manifests.write(
-          "slice",
-          slice("c1", "10.1.0.11", "10.1.0.12"),
-          slice("c2", "10.2.0.11"),
-        );
+        stage.manifests.remove("import");
+        stage.manifests.write("slice", ...web(["10.1.0.11", "10.1.0.12"], ["10.2.0.11"]));
       });
       after(() => stage[Symbol.asyncDispose]());
 
@@ -52,7 +45,7 @@ describe("a restart of the agent", { concurrency: true }, () => {
           await eventually(() => early.page("/livez"));
           // With IPVS, it tries for a moment what the kernel supports, with a server of its own.
           await eventually(async () => assert.equal(await stage.rules(), ""));
-          new ManifestDirectory(stage.lab, "missing").write("web", slice("c1"));
+          new ManifestDirectory(stage.lab, "missing").write("web", ...web([], []).slice(1));
           await early.page("/readyz");
         } finally {
           await early.stop();
@@ -74,7 +67,7 @@ describe("a restart of the agent", { concurrency: true }, () => {
 
       test("a restart writes only what changed while the agent was stopped", async () => {
         await stage.agent.stop();
-        stage.manifests.write("slice", slice("c1"), slice("c2", "10.2.0.11"));
+        stage.manifests.write("slice", ...web([], ["10.2.0.11"]));
         await stage.agent.start();
         // At once: with IPVS, the first check deletes what drains.
         const [counted, { written, deleted }] = [await counts(), backend.failover];
@@ -87,7 +80,7 @@ describe("a restart of the agent", { concurrency: true }, () => {
         await eventually(async () => assert.doesNotMatch(await stage.rules(), /10\.1\.0\.1[12]/));
         await stage.agent.stop();
         const rules = await stage.rules();
-        const rival = importObject("evil/old", ["241.0.1.7"], [HTTP]);
+        const [rival] = service("evil/old", ["241.0.1.7"], []);
         const metadata = { ...Object(rival).metadata, creationTimestamp: "2020-01-01T00:00:00Z" };
         stage.manifests.write("a-rival", { ...rival, metadata });
         await stage.agent.start();
@@ -104,7 +97,7 @@ describe("a restart of the agent", { concurrency: true }, () => {
       // Every check and retry of a quiet agent, and the end of netlink's patience, is due within these ten seconds.
       test("after SIGSTOP and SIGCONT, it writes only what changed meanwhile, and logs nothing", async () => {
         const { agent } = stage;
-        stage.manifests.write("slice", slice("c1", "10.1.0.11", "10.1.0.12"));
+        stage.manifests.write("slice", ...web(["10.1.0.11", "10.1.0.12"], []));
         await stage.live("10.1.0.12");
         const passes = () => agent.metric("clusterset_agent_sync_duration_seconds_count");
         const repairs = () => agent.metric("clusterset_agent_drift_repairs_total").catch(() => 0);
@@ -118,7 +111,7 @@ describe("a restart of the agent", { concurrency: true }, () => {
         const { log } = agent;
         agent.signal("SIGSTOP");
         await sleep(5_000);
-        stage.manifests.write("slice", slice("c1", "10.1.0.13"));
+        stage.manifests.write("slice", ...web(["10.1.0.13"], []));
         await sleep(5_000);
         assert.deepEqual(await takers(), ["10.1.0.11", "10.1.0.12"]);
         agent.signal("SIGCONT");

@@ -12,16 +12,7 @@ import type { Traced } from "../packets/trace.ts";
 import type { Storm } from "../stages/connect-storm.ts";
 import type { AnyPure } from "../states/replay.ts";
 
-/** What another program does to the kernel, and how the agent reports that. */
-export interface Harm {
-  readonly what: string;
-  /** A shell command. */
-  readonly command: string;
-  /** Reason of the repair. */
-  readonly reason: RegExp;
-}
-
-/** What another program does to rules of ours, for tests that run the backend without an agent. */
+/** What another program does to rules of ours. */
 export interface ForeignChange {
   readonly what: string;
   /** A shell command; it may fail if there is no object to change. */
@@ -64,8 +55,6 @@ export interface TestedBackend {
   readonly failover: { readonly written: number; readonly deleted: number };
   /** A storm that a machine with this backend bears. */
   readonly storm: Omit<Storm, "flags">;
-  /** For an agent that repairs them. None for IPVS: its drift checks are tested with `foreignChanges`, the agent's with the others. */
-  readonly harms: readonly Harm[];
   readonly foreignChanges: (family: Family) => readonly ForeignChange[];
   /** The programs that write to the kernel. */
   readonly writers: readonly string[];

@@ -90,7 +90,8 @@ export class ClusterNode {
     writeFileSync(files.kubeProxyKubeconfig, plane.kubeconfig(KUBE_PROXY), { mode: 0o600 });
     writeFileSync(files.kubelet, JSON.stringify(kubeletConfig(directory)));
     const ranges = clusterCidrs(cluster);
-    const config = kubeProxyConfig(directory, this.name, cluster.proxy, ranges);
+    const kubeconfig = files.kubeProxyKubeconfig;
+    const config = kubeProxyConfig(kubeconfig, this.name, cluster.proxy, ranges);
     writeFileSync(files.kubeProxy, JSON.stringify(config));
     this.startKubelet();
     this.startKubeProxy();

@@ -1,5 +1,4 @@
 import type { NodePlace } from "../lab/topology.ts";
-import type { ProxyMode } from "./spec.ts";
 
 /** The image of the process that holds a pod's namespaces. */
 export const PAUSE_IMAGE = "lab.local/pause:1";
@@ -87,16 +86,16 @@ export function kubeletConfig(directory: string): object {
 
 /** kube-proxy's defaults, but that it leaves alone what is the whole machine's: the sizes of connection tracking. */
 export function kubeProxyConfig(
-  directory: string,
+  kubeconfig: string,
   nodeName: string,
-  mode: ProxyMode,
+  mode: string,
   clusterCidrs: readonly string[],
 ): object {
   return {
     apiVersion: "kubeproxy.config.k8s.io/v1alpha1",
     kind: "KubeProxyConfiguration",
     mode,
-    clientConnection: { kubeconfig: nodeFiles(directory).kubeProxyKubeconfig },
+    clientConnection: { kubeconfig },
     hostnameOverride: nodeName,
     detectLocalMode: "ClusterCIDR",
     clusterCIDR: clusterCidrs.join(","),

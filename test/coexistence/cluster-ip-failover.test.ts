@@ -50,6 +50,16 @@ describe("a Service that asks for failover, with the real kube-proxy", () => {
       }, 30_000);
     }
 
+    async function gone(): Promise<void> {
+      await stage.scale(NONE);
+      await until(new RegExp(`^${REMOTE}$`));
+    }
+
+    async function back(): Promise<void> {
+      await stage.scale(BOTH);
+      await until(/^c1\//);
+    }
+
     /** Waits until all of many connections of the pod, to both ClusterIPs, are answered by one pod. */
     async function onlyFrom(pod: string): Promise<void> {
       await eventually(async () => {
@@ -63,23 +73,14 @@ describe("a Service that asks for failover, with the real kube-proxy", () => {
     }
 
     function behaviour(mode: Mode): void {
-      test("no connection of pods or hosts is refused or hangs while the Service is scaled to zero and back", async (t) => {
-        await storm(t, mode, async () => {
-          await stage.scale(NONE);
-          await until(new RegExp(`^${REMOTE}$`));
-          await stage.scale(BOTH);
-          await until(/^c1\//);
-        });
-      });
-
-      test("the same while the controller is down", async (t) => {
-        await stage.c1.kill();
-        await storm(t, mode, async () => {
-          await stage.scale(NONE);
-          await until(new RegExp(`^${REMOTE}$`));
-          await stage.scale(BOTH);
-          await until(/^c1\//);
-        });
+      test("no connection of pods or hosts is refused or hangs while the Service is scaled to zero and back, also while the controller is down", async (t) => {
+        for (const isDown of [false, true]) {
+          if (isDown) await stage.c1.kill();
+          await storm(t, mode, async () => {
+            await gone();
+            await back();
+          });
+        }
         await stage.c1.replace();
       });
 
@@ -89,11 +90,9 @@ describe("a Service that asks for failover, with the real kube-proxy", () => {
           await onlyFrom(REMOTE);
           for (const pod of BOTH.ready) await stage.end(pod);
           await sleep(1_000);
-          await stage.scale(NONE);
-          await until(new RegExp(`^${REMOTE}$`));
+          await gone();
           for (const pod of BOTH.ready) await stage.start(pod);
-          await stage.scale(BOTH);
-          await until(/^c1\//);
+          await back();
         });
       });
 
@@ -107,8 +106,7 @@ describe("a Service that asks for failover, with the real kube-proxy", () => {
       test("a node port and a load balancer's address lead to the other cluster, too; internalTrafficPolicy Local never does", async () => {
         await stage.change({ type: "LoadBalancer" });
         await stage.balance();
-        await stage.scale(NONE);
-        await until(new RegExp(`^${REMOTE}$`));
+        await gone();
         const node = stage.node(mode).address();
         const { clients: port } = await stage.nodePorts();
         await stage.balanceTo(mode);
@@ -124,8 +122,7 @@ describe("a Service that asks for failover, with the real kube-proxy", () => {
           }
         }, 30_000);
         await stage.change({ internalTrafficPolicy: "Cluster", type: "ClusterIP" });
-        await stage.scale(BOTH);
-        await until(/^c1\//);
+        await back();
       });
 
       test("with externalTrafficPolicy Local, clients outside of the cluster get no answer, and the health check fails; those inside fail over", async () => {
@@ -150,8 +147,7 @@ describe("a Service that asks for failover, with the real kube-proxy", () => {
           assert.match(stdout, /"localEndpoints": 0\b[\s\S]*503$/);
         }
         await stage.change({ externalTrafficPolicy: null, type: "ClusterIP" });
-        await stage.scale(BOTH);
-        await until(/^c1\//);
+        await back();
       });
     }
   }

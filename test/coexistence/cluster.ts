@@ -2,7 +2,7 @@ import type { ApiClient } from "../apiserver/api-client.ts";
 import { ControlPlane } from "../apiserver/control-plane.ts";
 import { Lab } from "../lab/lab.ts";
 import type { Namespace } from "../lab/namespace.ts";
-import { serve } from "../lab/programs.ts";
+import { startServer } from "../lab/programs.ts";
 
 /** Where the Service `shop/web` answers. */
 export const CLUSTER_IP = "10.96.0.50";
@@ -102,9 +102,7 @@ export class Cluster implements AsyncDisposable {
   async #fill(nodes: readonly string[]): Promise<void> {
     const { admin } = this.plane;
     for (const name of ["a", "b", "c"] as const)
-      await this.#serverPod(name)
-        .spawn(serve("--name", name))
-        .line(/serving/);
+      await startServer(this.#serverPod(name), "--name", name);
     for (const name of nodes) await addNode(admin, name, this.node(name).address());
     await admin.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: "shop" } });
     const servers = [this.server("a"), this.server("b")];

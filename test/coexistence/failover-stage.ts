@@ -2,7 +2,7 @@ import { ControllerStage, SLICE, type StagedCluster } from "../apiserver/control
 import { Lab } from "../lab/lab.ts";
 import type { Namespace } from "../lab/namespace.ts";
 import type { Process } from "../lab/process.ts";
-import { request, serve } from "../lab/programs.ts";
+import { request, startServer } from "../lab/programs.ts";
 import { eventually } from "../stages/agent-process.ts";
 import { KubeProxy, type Mode } from "./kube-proxy.ts";
 
@@ -153,11 +153,8 @@ export class FailoverStage implements AsyncDisposable {
   /** Starts the program of a pod. */
   async start(pod: LocalPod | "c"): Promise<void> {
     const cluster = pod === "c" ? "c2" : "c1";
-    const server = this.lab
-      .pod(cluster, "servers", pod)
-      .spawn(serve("--name", `${cluster}/${pod}`));
-    await server.line(/serving/);
-    this.#servers.set(pod, server);
+    const place = this.lab.pod(cluster, "servers", pod);
+    this.#servers.set(pod, await startServer(place, "--name", `${cluster}/${pod}`));
   }
 
   /** Ends it: what connects from now on is refused. */

@@ -1,6 +1,7 @@
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { kubernetesCommand } from "../apiserver/commands.ts";
+import { kubeProxyConfig } from "../cluster/node-files.ts";
 import type { Lab } from "../lab/lab.ts";
 import type { Namespace } from "../lab/namespace.ts";
 import type { Exit, Process } from "../lab/process.ts";
@@ -69,9 +70,15 @@ export class KubeProxy {
 
   /** Says which virtual servers it leaves alone in its ipvs mode, from its next start on. */
   configure(excludeCIDRs: readonly string[]): void {
-    const config = configOf(this.mode, this.#nodeName, this.#kubeconfig, this.#pace);
-    const ipvs = { ...this.#pace, excludeCIDRs };
-    writeFileSync(this.#config, JSON.stringify({ ...config, ipvs }));
+    const mode = this.mode.replace(/-.*/, "");
+    const config = kubeProxyConfig(this.#kubeconfig, this.#nodeName, mode, ["10.1.0.0/16"]);
+    const pace = this.#pace;
+    const modes = {
+      iptables: { ...pace, localhostNodePorts: false },
+      ipvs: { ...pace, excludeCIDRs },
+      nftables: pace,
+    };
+    writeFileSync(this.#config, JSON.stringify({ ...config, ...modes }));
   }
 
   /** Starts it and waits until it is healthy, after its first sync. */
@@ -146,26 +153,4 @@ function withoutMarked(text: string): string {
   const marked = lines.filter((line) => / -b \S*flag-3/.test(line));
   const ours = new Set(marked.map((line) => line.split(" ").slice(1, 3).join(" ")));
   return lines.filter((line) => !ours.has(line.split(" ").slice(1, 3).join(" "))).join("\n");
-}
-
-/** Its defaults, but: it does not change what is the whole machine's (conntrack's sizes). */
-function configOf(mode: Mode, nodeName: string, kubeconfig: string, pace: Pace): object {
-  return {
-    apiVersion: "kubeproxy.config.k8s.io/v1alpha1",
-    kind: "KubeProxyConfiguration",
-    mode: mode.replace(/-.*/, ""),
-    clientConnection: { kubeconfig },
-    hostnameOverride: nodeName,
-    detectLocalMode: "ClusterCIDR",
-    clusterCIDR: "10.1.0.0/16",
-    conntrack: {
-      maxPerCore: 0,
-      min: 0,
-      tcpEstablishedTimeout: "0s",
-      tcpCloseWaitTimeout: "0s",
-    },
-    iptables: { ...pace, localhostNodePorts: false },
-    nftables: pace,
-    oomScoreAdj: 0,
-  };
 }

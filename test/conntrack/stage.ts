@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import { FAMILIES } from "../../api/address.ts";
 import type { TestedBackend } from "../backends/tested-backend.ts";
 import { BACKEND } from "../backends.ts";
@@ -5,13 +6,15 @@ import { importObject, sliceObject } from "../generators/objects.ts";
 import { Lab } from "../lab/lab.ts";
 import type { Namespace } from "../lab/namespace.ts";
 import type { Process } from "../lab/process.ts";
-import { serve } from "../lab/programs.ts";
+import { startServer } from "../lab/programs.ts";
 import { AgentProcess, eventually, ManifestDirectory } from "../stages/agent-process.ts";
 
 export const VIP = "241.0.0.10";
 export const VIP6 = "fd00:241::10";
 export const PODS = { a: "10.1.0.11", b: "10.1.0.12" } as const;
 export type Pod = keyof typeof PODS;
+/** What curl says of a rejected connection. */
+export const REJECTED = "curl exited with 7";
 
 const PORTS = [
   { name: "http", port: 80, protocol: "TCP" },
@@ -53,23 +56,27 @@ export class ConntrackStage implements AsyncDisposable {
   }
 
   static async create(options: Options = {}): Promise<ConntrackStage> {
-    const lab = await Lab.create({
-      clusters: [{ id: "c1", nodes: [{ name: "n1", pods: { a: [], b: [], client: [] } }] }],
-    });
+    const lab = await Lab.oneNode({ a: [], b: [], client: [] });
     const stage = new ConntrackStage(lab, options, await options.program?.(lab));
     await Promise.all(
-      Object.keys(PODS).map((pod) =>
-        stage
-          .pod(pod)
-          .spawn(serve("--name", pod, "--udp", "8080"))
-          .line(/serving/, 60_000),
-      ),
+      Object.keys(PODS).map((pod) => startServer(stage.pod(pod), "--name", pod, "--udp", "8080")),
     );
     await stage.node.exec(["iptables", "-A", "FORWARD", "-m", "conntrack", "--ctstate", "NEW"]);
     await stage.node.exec(["ip6tables", "-A", "FORWARD", "-m", "conntrack", "--ctstate", "NEW"]);
     // Drops packets that no node has translated: an ICMP error would end the client's attempt.
     await lab.router.exec(["ip", "route", "add", "blackhole", "241.0.0.0/8"]);
     await lab.router.exec(["ip", "route", "add", "blackhole", "fd00:241::/108"]);
+    return stage;
+  }
+
+  /** The same with the import, which has these annotations, and a running agent. */
+  static async start(
+    annotations: Readonly<Record<string, string>> = {},
+    options: Options = {},
+  ): Promise<ConntrackStage> {
+    const stage = await ConntrackStage.create(options);
+    stage.writeImport(annotations);
+    await stage.agent.start();
     return stage;
   }
 
@@ -144,11 +151,17 @@ export class ConntrackStage implements AsyncDisposable {
     host: string = VIP,
     from = 0,
   ): Promise<Process> {
-    const program = `${import.meta.dirname}/client.ts`;
-    const argv = [process.execPath, program, protocol, host, `${port}`, `${from}`];
+    const argv = programOf("client.ts", protocol, host, `${port}`, `${from}`);
     const client = this.pod("client").spawn(argv);
     await client.line(/started/, 60_000);
     return client;
+  }
+
+  /** The name of the pod that answers an HTTP request of the client's, or how curl ended: `REJECTED`, for one. */
+  async answer(to: string = VIP): Promise<string> {
+    const argv = ["curl", "-s", "-m", "5", `http://${to}/`];
+    const { code, stdout } = await this.pod("client").run(argv);
+    return /"name":"([^"]+)"/.exec(stdout)?.[1] ?? `curl exited with ${code}`;
   }
 
   /** The entries of the node whose original destination is `destination`. */
@@ -176,7 +189,32 @@ export class ConntrackStage implements AsyncDisposable {
     }
   }
 
+  /** Fills the table with 50,000 entries of connects to this port of the VIP that this endpoint has not answered. */
+  async fill(protocol: "TCP" | "UDP", port: number, endpoint: string): Promise<void> {
+    const argv = [protocol, "50000", VIP, `${port}`, endpoint, "8080"];
+    await this.node.exec(programOf("fill.ts", ...argv));
+    assert.ok((await this.#count()) >= 50_000);
+  }
+
+  /** Waits until hardly any entry is left, while the agent answers. */
+  async untilForgotten(): Promise<void> {
+    await eventually(async () => {
+      assert.equal(await this.agent.page("/livez"), "ok\n");
+      const entries = await this.#count();
+      assert.ok(entries < 1_000, `${entries} entries are left`);
+    }, 90_000);
+  }
+
+  async #count(): Promise<number> {
+    return Number(await this.node.exec(["conntrack", "-C"]));
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await this.lab.remove();
   }
+}
+
+/** A command: a program of this folder. */
+export function programOf(name: string, ...args: readonly string[]): string[] {
+  return [process.execPath, `${import.meta.dirname}/${name}`, ...args];
 }

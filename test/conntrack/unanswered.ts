@@ -18,9 +18,7 @@ const PATIENCE = 30_000;
  * `program`: instead of the agent of these sources.
  */
 export async function assertUnanswered(program?: (lab: Lab) => Promise<string[]>): Promise<void> {
-  await using stage = await ConntrackStage.create({ program });
-  stage.writeImport();
-  await stage.agent.start();
+  await using stage = await ConntrackStage.start({}, { program });
   await stage.use(["a"]);
   const established = await stage.startClient("tcp", 80);
   await established.line(/^a$/, PATIENCE);
@@ -59,9 +57,7 @@ export async function assertUnanswered(program?: (lab: Lab) => Promise<string[]>
 
 /** After a restart, a connect to an endpoint removed meanwhile reaches another; a connect to a deleted import is rejected. */
 export async function assertUnansweredAtStart(): Promise<void> {
-  await using stage = await ConntrackStage.create();
-  stage.writeImport();
-  await stage.agent.start();
+  await using stage = await ConntrackStage.start();
   await stage.use(["a"]);
   await stage.kill("a");
   const moved = await stage.startClient("tcp", 80);

@@ -150,3 +150,18 @@ export class Caller {
     return this.#lines;
   }
 }
+
+/** Asserts that none of these calls failed. */
+export function assertNoneFailed(calls: readonly Call[], what = ""): void {
+  const failed = calls.filter(({ error }) => error !== undefined);
+  assert.deepEqual(failed, [], what);
+}
+
+/** Asserts that each line of a connection that is held came, from such a pod, and more of them than before. */
+export function assertHeld(lines: readonly Call[], by: RegExp, before = 0): void {
+  assert.ok(lines.length > before);
+  for (const [i, { line, name, error }] of lines.entries()) {
+    assert.deepEqual({ line, error }, { line: i + 1, error: undefined });
+    assert.match(name ?? "", by);
+  }
+}

@@ -3,7 +3,7 @@ import { after, before, describe, type TestContext, test } from "node:test";
 import type { ClusterNode } from "../cluster/cluster-node.ts";
 import { eventually } from "../stages/agent-process.ts";
 import { deedsOf, rulesOfAgent, rulesOfImport } from "./agents.ts";
-import { type Call, Caller, type CallerOptions } from "./caller.ts";
+import { assertHeld, assertNoneFailed, Caller, type CallerOptions } from "./caller.ts";
 import { Clusterset } from "./clusterset.ts";
 import { effectOf, untilAnswered } from "./effect.ts";
 import { blocksOf } from "./guide.ts";
@@ -60,8 +60,7 @@ describe("a service in three clusters, with pods that call it continuously", () 
     await moves(t, "regional scaled to 1", BY_REGIONAL, () => reader.follow("Into the region"));
     await moves(t, "local scaled to 1", BY_LOCAL, () => reader.follow("Into the cluster"));
     for (const caller of callers) {
-      const failed = (await caller.calls()).filter(({ error }) => error !== undefined);
-      assert.deepEqual(failed, []);
+      assertNoneFailed(await caller.calls());
     }
   });
 
@@ -90,8 +89,7 @@ describe("a service in three clusters, with pods that call it continuously", () 
     await effectOf(t, "own name, to 1", [own], BY_LOCAL, () => guide.paste(back));
     await guide.follow("Turn it off");
     await untilAnswered(callers, BY_LOCAL);
-    const failed = (await own.stop()).filter(({ error }) => error !== undefined);
-    assert.deepEqual(failed, []);
+    assertNoneFailed(await own.stop());
   });
 
   describe("maintenance", { concurrency: 1 }, () => {
@@ -229,15 +227,6 @@ function assertUnharmed(said: string, by: RegExp): void {
   assert.ok(sums.length > 0, said);
   for (const line of sums) assert.deepEqual(JSON.parse(line).errors, {}, line);
   for (const name of Object.keys(JSON.parse(sums.at(-1) ?? "").answers)) assert.match(name, by);
-}
-
-/** Each line of a connection that is held came, from the same pod, and more of them than before. */
-function assertHeld(lines: readonly Call[], by: RegExp, before = 0): void {
-  assert.ok(lines.length > before);
-  for (const [i, { line, name, error }] of lines.entries()) {
-    assert.deepEqual({ line, error }, { line: i + 1, error: undefined });
-    assert.match(name ?? "", by);
-  }
 }
 
 function assertOnly(failed: Readonly<Record<string, number>>, words: readonly string[]): void {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, type TestContext, test } from "node:test";
 import { Clusters } from "../cluster/clusters.ts";
 import { eventually } from "../stages/agent-process.ts";
-import { Caller } from "./caller.ts";
+import { assertHeld, assertNoneFailed, Caller } from "./caller.ts";
 import { assertNone, deniedIn } from "./denied.ts";
 import { effectOf, untilAnswered } from "./effect.ts";
 import { productImages } from "./images.ts";
@@ -155,8 +155,7 @@ describe("a Service moves to a new cluster while pods of both clusters call it",
   /** Ends the calls of a cluster. None of them has failed since they began. */
   async function stop(cluster: Client["cluster"]): Promise<void> {
     for (const caller of those({ cluster })) {
-      const failed = (await caller.stop()).filter(({ error }) => error !== undefined);
-      assert.deepEqual(failed, [], cluster);
+      assertNoneFailed(await caller.stop(), cluster);
     }
     for (const client of clients.keys()) if (client.cluster === cluster) clients.delete(client);
   }
@@ -165,12 +164,7 @@ describe("a Service moves to a new cluster while pods of both clusters call it",
   async function release(cluster: Client["cluster"], by: RegExp): Promise<void> {
     for (const [client, caller] of held) {
       if (client.cluster !== cluster) continue;
-      const lines = await caller.stop();
-      assert.ok(lines.length > 0);
-      for (const [i, { line, name, error }] of lines.entries()) {
-        assert.deepEqual({ line, error }, { line: i + 1, error: undefined });
-        assert.match(name ?? "", by);
-      }
+      assertHeld(await caller.stop(), by);
       held.delete(client);
     }
   }

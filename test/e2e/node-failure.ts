@@ -4,7 +4,7 @@ import type { ClusterNode } from "../cluster/cluster-node.ts";
 import { now } from "../connections/attempt.ts";
 import { eventually } from "../stages/agent-process.ts";
 import { rulesOfImport } from "./agents.ts";
-import { Caller } from "./caller.ts";
+import { assertNoneFailed, Caller } from "./caller.ts";
 import type { Clusterset } from "./clusterset.ts";
 import { effectOf, untilAnswered } from "./effect.ts";
 import { exported, onEveryNode } from "./web.ts";
@@ -74,9 +74,7 @@ kubectl --context ${LOCAL} -n lone annotate service lone clusterset-proxy.io/clu
       const calls = await pair.calls();
       assert.ok(calls.slice(-20).some(({ name = "" }) => byDoomed.test(name)));
     }, PATIENCE_MS);
-    const all = [...(await pair.callsSince(since)), ...(await later.calls())];
-    const failed = all.filter(({ error }) => error !== undefined);
-    assert.deepEqual(failed, []);
+    assertNoneFailed([...(await pair.callsSince(since)), ...(await later.calls())]);
 
     function call(namespace: string, domain: string, name = "caller"): Promise<Caller> {
       const target = `http://${namespace}.${namespace}.svc.${domain}`;

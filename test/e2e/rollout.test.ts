@@ -188,16 +188,9 @@ describe("two clusters whose pods call a ClusterSetIP continuously", () => {
 
   /** When a kubelet last renewed its Lease. */
   async function heartbeatOf({ name }: ClusterNode): Promise<number> {
-    const lease = [
-      "-n",
-      "kube-node-lease",
-      "get",
-      "lease",
-      name,
-      "-o",
-      "jsonpath={.spec.renewTime}",
-    ];
-    return Date.parse(await set.clusters.kubectl(HERE, lease));
+    const lease = ["-n", "kube-node-lease", "get", "lease", name];
+    const time = ["-o", "jsonpath={.spec.renewTime}"];
+    return Date.parse(await set.clusters.kubectl(HERE, [...lease, ...time]));
   }
 
   /** Two pods: one does nothing but connect, hundreds of times a second, one looks the name up and asks. */

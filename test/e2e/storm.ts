@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { now } from "../connections/attempt.ts";
 import { eventually } from "../stages/agent-process.ts";
 import { type Call, Caller, type CallerOptions } from "./caller.ts";
 import type { Clusterset } from "./clusterset.ts";
@@ -82,9 +83,4 @@ export class Storm {
   #since(at: number) {
     return Promise.all(this.#callers.map((caller) => caller.callsSince(at)));
   }
-}
-
-/** Milliseconds of CLOCK_MONOTONIC, as callers have them. */
-function now(): number {
-  return Number(process.hrtime.bigint() / 1_000n) / 1_000;
 }

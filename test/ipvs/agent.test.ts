@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, beforeEach, describe, test } from "node:test";
-import { ConntrackStage, PODS, VIP, VIP6 } from "../conntrack/stage.ts";
+import { ConntrackStage, PODS, REJECTED, VIP, VIP6 } from "../conntrack/stage.ts";
 import type { Process } from "../lab/process.ts";
 import { AGENT, eventually } from "../stages/agent-process.ts";
 
@@ -14,12 +14,7 @@ describe("the agent with IPVS", () => {
   const guard = () => stage.node.exec(["nft", "list", "table", "ip", "csp-ipvs"]);
   const soon = <T>(check: () => Promise<T> | T) => eventually(check, PATIENCE);
   const prints = (client: Process, word: string) => client.line(new RegExp(`^${word}$`), PATIENCE);
-  const answer = async (to = `${VIP}:80`) => {
-    const argv = ["curl", "-s", "-m", "5", "-w", "%{http_code} %{time_total}", `http://${to}/`];
-    const { code, stdout } = await stage.pod("client").run(argv);
-    return code === 7 ? "rejected" : (/"name":"([^"]+)"/.exec(stdout)?.[1] ?? `${code} ${stdout}`);
-  };
-
+  const answer = (to?: string) => stage.answer(to);
   const restart = async () => {
     await stage.agent.stop();
     await stage.agent.start();
@@ -111,10 +106,10 @@ describe("the agent with IPVS", () => {
     const established = await stage.startClient("tcp", 80);
     await prints(established, "a");
     await stage.use([], ["a"]);
-    await soon(async () => assert.equal(await answer(), "rejected"));
+    await soon(async () => assert.equal(await answer(), REJECTED));
     stage.removeImport();
     await soon(async () => assert.doesNotMatch(await guard(), /demo\/serve/));
-    assert.equal(await answer(), "rejected");
+    assert.equal(await answer(), REJECTED);
     assert.match(await servers(), new RegExp(`-a -t ${VIP}:80 -r ${PODS.a}:8080 -m -w 0`));
     const { stdout } = await stage.node.run(["ipvsadm", "-Lnc"]);
     assert.match(stdout, new RegExp(`ESTABLISHED .*${VIP}:80 .*${PODS.a}:8080`));
@@ -134,7 +129,7 @@ describe("the agent with IPVS", () => {
     await node.exec(["ipvsadm", "-a", ...server, "-r", `${PODS.a}:8080`, "-m"]);
     await soon(async () => assert.equal(await answer(`${address}:30080`), "a"));
     for (const port of [2222, 30080, 30081]) {
-      assert.equal(await answer(`${VIP}:${port}`), "rejected", String(port));
+      assert.equal(await answer(`${VIP}:${port}`), REJECTED, String(port));
     }
     assert.match(await answer(), /^[ab]$/);
   });
@@ -161,7 +156,7 @@ describe("the agent with IPVS", () => {
     await restart();
     stage.agent.signal("SIGSTOP");
     await node.exec(["ipvsadm", "-D", ...server]);
-    assert.equal(await answer(), "rejected");
+    assert.equal(await answer(), REJECTED);
     const { code } = await node.run(["curl", "-s", "-m", "5", `http://${VIP}/`]);
     assert.equal(code, 7, "also from the node itself");
     stage.agent.signal("SIGCONT");
@@ -181,7 +176,7 @@ describe("the agent with IPVS", () => {
       const { setAside } = JSON.parse(await stage.agent.page("/plan/demo/serve"));
       const aside = { servicePort: "demo/serve:http", protocol: "TCP", family: "IPv4" };
       assert.deepEqual(setAside, [{ ...aside, reason: "server-foreign" }]);
-      assert.equal(await answer(), "rejected");
+      assert.equal(await answer(), REJECTED);
       assert.match(
         await servers(),
         new RegExp(`-A -t ${VIP}:80 -s lc\n-a -t ${VIP}:80 -r 198.18.0.9:9`),

@@ -3,7 +3,8 @@ import { rmSync, writeFileSync } from "node:fs";
 import { after, before, describe, test } from "node:test";
 import { ipvs } from "../backends/ipvs.ts";
 import { backendTitled } from "../backends.ts";
-import { ConntrackStage, PODS, VIP } from "../conntrack/stage.ts";
+import { CountedConnections } from "../connections/counted.ts";
+import { ConntrackStage, PODS, REJECTED, VIP } from "../conntrack/stage.ts";
 import { importObject, sliceObject } from "../generators/objects.ts";
 import { request } from "../lab/programs.ts";
 import { AgentProcess, eventually } from "../stages/agent-process.ts";
@@ -21,11 +22,6 @@ const NO_MH = "/etc/modprobe.d/no-mh.conf";
 describe("a missing scheduler, and changes of the backend", () => {
   let stage: ConntrackStage;
   const soon = <T>(check: () => Promise<T> | T) => eventually(check, PATIENCE);
-  const connects = async (vip = VIP) => {
-    const argv = ["curl", "-s", "-m", "5", `http://${vip}/`];
-    const { code, stdout } = await stage.pod("client").run(argv);
-    return /"name":"([^"]+)"/.exec(stdout)?.[1] ?? `curl exited with ${code}`;
-  };
   /** Writes another import, with this endpoint. */
   const odd = (pod: "a" | "b", annotations: Readonly<Record<string, string>> = {}) => {
     const target = { ...HTTP, port: 8080 };
@@ -57,32 +53,25 @@ describe("a missing scheduler, and changes of the backend", () => {
     odd("a", MH);
     stage.writeSlices(["b"]);
     await soon(async () => assert.equal(await aside(), 1));
-    await soon(async () => assert.equal(await connects(), "b"));
+    await soon(async () => assert.equal(await stage.answer(), "b"));
     assert.match(stage.agent.log, /shop\/odd:http.*refused-by-kernel/);
-    assert.equal(await connects(ODD), "curl exited with 7");
+    assert.equal(await stage.answer(ODD), REJECTED);
     odd("a");
-    await soon(async () => assert.equal(await connects(ODD), "a"));
+    await soon(async () => assert.equal(await stage.answer(ODD), "a"));
     assert.equal(await aside(), 0);
     rmSync(NO_MH);
     stage.manifests.remove("odd");
   });
 
-  /**
-   * Starts a client that connects continuously. Returns a function that ends it after another connect, and throws if any connect
-   * failed.
-   */
+  /** Connects continuously. Returns a function that ends that after another connect, and throws if any connect failed. */
   const connecting = async () => {
-    const flags = ["--for", "300", "--rate", "10", "--in-flight", "2", "--every", "500"];
-    const argv = request(...flags, "--timeout", "5000", `tcp://${VIP}:80`);
-    const client = stage.pod("client").spawn(argv);
-    await soon(() => assert.ok(client.lines.length > 0));
+    const counted = new CountedConnections({ seconds: 300, rate: 10, inFlight: 2, timeout: 5_000 });
+    counted.add(stage.pod("client"), VIP);
+    await soon(() => assert.ok(counted.answered > 0));
     return async () => {
-      const lines = client.lines.length;
-      await soon(() => assert.ok(client.lines.length > lines + 1));
-      client.signal("SIGTERM");
-      await client.exited;
-      const { total, answered, errors } = JSON.parse(client.lines.at(-1) ?? "{}");
-      assert.deepEqual({ answered, errors }, { answered: total, errors: {} });
+      const { answered } = counted;
+      await soon(() => assert.ok(counted.answered > answered));
+      await counted.assertNoneFailed(1);
     };
   };
 

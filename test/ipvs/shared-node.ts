@@ -58,14 +58,7 @@ export class SharedNode implements AsyncDisposable {
   }
 
   static async create(): Promise<SharedNode> {
-    const lab = await Lab.create({
-      clusters: [
-        {
-          id: "c1",
-          nodes: [{ name: "n1", pods: { theirs: [], ours: [], other: [], client: [] } }],
-        },
-      ],
-    });
+    const lab = await Lab.oneNode({ theirs: [], ours: [], other: [], client: [] });
     const objects = join(lab.directory, "objects");
     mkdirSync(objects);
     const pod = (name: string) => lab.pod("c1", "n1", name);

@@ -4,7 +4,7 @@ import { setTimeout } from "node:timers/promises";
 import { BACKENDS } from "../backends.ts";
 import { importObject, sliceObject } from "../generators/objects.ts";
 import { Lab } from "../lab/lab.ts";
-import { request, serve } from "../lab/programs.ts";
+import { request, startServer } from "../lab/programs.ts";
 import { AgentProcess, eventually, ManifestDirectory } from "../stages/agent-process.ts";
 
 const PODS = { a: 11, b: 12, c: 13 } as const;
@@ -26,19 +26,10 @@ describe("ClientIP affinity, in the kernel", () => {
     const hashed = backend.name === "nftables" && family === "IPv6";
     const changes = hashed ? "" : "survives changes, ends with its time, ";
     test(`affinity ${changes}covers all ports, and ends when the endpoint is removed, ${family}, ${backend.title}`, async () => {
-      await using lab = await Lab.create({
-        clusters: [
-          { id: "c1", nodes: [{ name: "n1", pods: { a: [], b: [], c: [], client: [] } }] },
-        ],
-      });
+      await using lab = await Lab.oneNode({ a: [], b: [], c: [], client: [] });
       const node = lab.node("c1", "n1");
       await Promise.all(
-        Object.keys(PODS).map((pod) =>
-          lab
-            .pod("c1", "n1", pod)
-            .spawn(serve("--name", pod))
-            .line(/serving/),
-        ),
+        Object.keys(PODS).map((pod) => startServer(lab.pod("c1", "n1", pod), "--name", pod)),
       );
       const manifests = new ManifestDirectory(lab, "manifests");
       const sticky = { sessionAffinity: "ClientIP" };

@@ -1,29 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { importObject, sliceObject } from "../generators/objects.ts";
+import { service } from "../backends/service.ts";
 import { Lab } from "../lab/lab.ts";
-import { AgentProcess, eventually, ManifestDirectory } from "../stages/agent-process.ts";
+import { AGENT, AgentProcess, eventually, ManifestDirectory } from "../stages/agent-process.ts";
 
-const HTTP = { name: "http", port: 80, protocol: "TCP" };
-const TARGET = { ...HTTP, port: 8080 };
-const WEB = importObject("shop/web", ["241.0.1.7", "fd00:241::7"], [HTTP]);
-
-function web(cluster: string, endpoints: readonly (string | object)[]): object {
-  return sliceObject(
-    `web-${cluster}`,
-    "shop/web",
-    { cluster, region: "eu-west" },
-    [TARGET],
-    endpoints,
-  );
-}
+const web = (...addresses: readonly string[]) =>
+  service("shop/web", ["241.0.1.7", "fd00:241::7"], addresses);
 
 test("rules of an earlier run in the other flavour, or in a disabled family, are removed", async () => {
-  await using lab = await Lab.create({
-    clusters: [{ id: "c1", nodes: [{ name: "n1", pods: {} }] }],
-  });
+  await using lab = await Lab.oneNode();
   const manifests = new ManifestDirectory(lab, "manifests");
-  manifests.write("web", WEB, web("c1", ["10.1.0.11"]));
+  manifests.write("web", ...web("10.1.0.11"));
   const node = lab.node("c1", "n1");
   const both = ["--cluster-id", "c1", "--clusterset-cidr", "241.0.0.0/8,fd00:241::/108"];
   const legacy = new AgentProcess(node, manifests.path, [...both, "--iptables-flavour", "legacy"]);
@@ -41,11 +28,9 @@ test("rules of an earlier run in the other flavour, or in a disabled family, are
 });
 
 test("another ClusterSet CIDR and another masquerading replace those of an earlier run", async () => {
-  await using lab = await Lab.create({
-    clusters: [{ id: "c1", nodes: [{ name: "n1", pods: {} }] }],
-  });
+  await using lab = await Lab.oneNode();
   const manifests = new ManifestDirectory(lab, "manifests");
-  manifests.write("web", WEB, web("c1", ["10.1.0.11"]));
+  manifests.write("web", ...web("10.1.0.11"));
   const node = lab.node("c1", "n1");
   const flags = ["--cluster-id", "c1", "--pod-cidrs", "10.1.0.0/16"];
   const before = new AgentProcess(node, manifests.path, [...flags, "--masquerade", "all"]);
@@ -63,14 +48,12 @@ test("another ClusterSet CIDR and another masquerading replace those of an earli
 });
 
 test("of two agents on a node one writes, and the other takes over when it is killed", async () => {
-  await using lab = await Lab.create({
-    clusters: [{ id: "c1", nodes: [{ name: "n1", pods: {} }] }],
-  });
+  await using lab = await Lab.oneNode();
   const node = lab.node("c1", "n1");
   const first = new ManifestDirectory(lab, "first");
-  first.write("web", WEB, web("c1", ["10.1.0.11"]));
+  first.write("web", ...web("10.1.0.11"));
   const second = new ManifestDirectory(lab, "second");
-  second.write("web", WEB, web("c1", ["10.1.0.22"]));
+  second.write("web", ...web("10.1.0.22"));
   const agent = new AgentProcess(node, first.path, ["--cluster-id", "c1"]);
   const successor = new AgentProcess(node, second.path, ["--cluster-id", "c1"]);
   await agent.start();
@@ -81,18 +64,16 @@ test("of two agents on a node one writes, and the other takes over when it is ki
   await eventually(async () =>
     assert.match(await node.exec(["iptables-save"]), /10\.1\.0\.22:8080/),
   );
-  const refused = await node.run(["bin/clusterset-agent", "cleanup"], { timeout: 25_000 });
+  const refused = await node.run([AGENT, "cleanup"]);
   assert.equal(refused.code, 1);
   assert.match(await node.exec(["iptables-save"]), /10\.1\.0\.22:8080/);
   await successor.stop();
 });
 
 test("the agent uses the flavour of the kubelet's hint chain", async () => {
-  await using lab = await Lab.create({
-    clusters: [{ id: "c1", nodes: [{ name: "n1", pods: {} }] }],
-  });
+  await using lab = await Lab.oneNode();
   const manifests = new ManifestDirectory(lab, "manifests");
-  manifests.write("web", WEB);
+  manifests.write("web", ...web());
   const node = lab.node("c1", "n1");
   await node.exec(["iptables-legacy", "-w", "-t", "mangle", "-N", "KUBE-IPTABLES-HINT"]);
   const agent = new AgentProcess(node, manifests.path, ["--cluster-id", "c1"]);

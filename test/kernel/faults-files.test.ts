@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdirSync, readFileSync, rmSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { eventually } from "../stages/agent-process.ts";
@@ -19,41 +19,7 @@ function fill(directory: string): void {
   });
 }
 
-/** What may stand in the place of a manifest, besides a manifest. */
-const IN_PLACE: Readonly<Record<string, (path: string) => void>> = {
-  "not-a-file": (path) => mkdirSync(path),
-  // A file that can be opened, and gives EIO when it is read.
-  unreadable: (path) => symlinkSync("/proc/self/mem", path),
-  binary: (path) => writeFileSync(path, Buffer.from([0x7b, 0xff, 0xfe])),
-  empty: (path) => writeFileSync(path, ""),
-  "syntax-error": (path) => writeFileSync(path, JSON.stringify(slice("10.1.0.99")).slice(0, -9)),
-};
-
 describe("files and disks", { concurrency: 3 }, () => {
-  test("for each cause of an unreadable manifest, its last valid content is used until it can be read again", async () => {
-    await using stage = await NodeStage.create();
-    await stage.start();
-    const path = join(stage.manifests.path, "slice.json");
-    const before = await stage.rules();
-    for (const [reason, make] of Object.entries(IN_PLACE)) {
-      rmSync(path, { recursive: true });
-      make(path);
-      const found = await stage.logged((line) => line.reason === reason);
-      assert.equal(found.file, "slice.json");
-      if (reason === "syntax-error") assert.equal(typeof found.line, "number");
-      assert.equal(await stage.agent.metric("clusterset_agent_manifest_files_broken"), 1);
-      assert.equal(await stage.rules(), before, reason);
-    }
-    rmSync(path, { recursive: true });
-    symlinkSync("nowhere", path);
-    await stage.logged(({ detail }) => detail === "ENOENT");
-    assert.equal(await stage.rules(), before);
-    rmSync(path);
-    stage.change("10.1.0.12");
-    await stage.live("10.1.0.12");
-    assert.equal(await stage.agent.metric("clusterset_agent_manifest_files_broken"), 0);
-  });
-
   test("a full disk under the manifests removes no service; with space, the next manifest is used", async () => {
     await using stage = await NodeStage.create({
       through: (directory) => onSmallDisk(join(directory, "disk")),

@@ -1,26 +1,23 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { pathToFileURL } from "node:url";
 import { Lab } from "../lab/lab.ts";
 import type { Namespace } from "../lab/namespace.ts";
-import { serve } from "../lab/programs.ts";
+import { evaluate, startServer } from "../lab/programs.ts";
 import { eventually } from "../stages/agent-process.ts";
-
-const moduleOf = (path: string) => pathToFileURL(`${import.meta.dirname}/../../agent/${path}`).href;
 
 /** Runs a piece of code in a namespace, with the table of both families and what connects; it prints its result. */
 async function run(node: Namespace, code: string): Promise<unknown> {
   const script = `
-    import { parseCidr } from "${moduleOf("../api/cidr.ts")}";
-    import { HealthTable } from "${moduleOf("health/health-table.ts")}";
-    import { tcpConnect } from "${moduleOf("system/tcp-connect.ts")}";
+    import { parseCidr } from "@/api/cidr.ts";
+    import { HealthTable } from "@/agent/health/health-table.ts";
+    import { tcpConnect } from "@/agent/system/tcp-connect.ts";
     const stop = new AbortController().signal;
     const ranges = ["241.0.0.0/8", "198.51.100.0/24", "fd00:241::/108"].map(parseCidr);
     const table = new HealthTable(["IPv4", "IPv6"], ranges);
     console.log(JSON.stringify(await (async () => { ${code} })()));
     process.exit(0);`;
-  const argv = [process.execPath, "--input-type=module", "-e", script];
-  return JSON.parse(await node.exec(argv));
+  const [result] = await evaluate(node, script);
+  return result;
 }
 
 const ONE = `{ address: "10.2.0.1", port: 80, cluster: "c2", isWhole: true, expires: 300000 }`;
@@ -32,8 +29,50 @@ const TO_WEB =
   "add table ip vip; add chain ip vip in { type nat hook prerouting priority dstnat; }; " +
   "add rule ip vip in ip daddr 241.0.0.1 tcp dport 80 dnat to 10.1.0.11:8080";
 
+const PODS = { web: ["10.1.0.11"], client: ["10.1.0.12"], other: ["10.1.0.13"] };
+const CONNECT = ["bash", "-c", "exec 3<>/dev/tcp/241.0.0.1/80"];
+
+/** Drops what comes to the port, or to any, of a pod. */
+async function drop(pod: Namespace, port?: number): Promise<void> {
+  const to = port === undefined ? [] : ["--dport", `${port}`];
+  await pod.exec(["iptables", "-A", "INPUT", "-p", "tcp", ...to, "-j", "DROP"]);
+}
+
+/** Sends one TCP packet in another's name. */
+const SEND = `
+import socket, struct, sys
+source, target, sport, dport, flags = sys.argv[1], sys.argv[2], *map(int, sys.argv[3:])
+def sum16(data):
+  total = sum(struct.unpack("!%dH" % (len(data) // 2), data))
+  total = (total >> 16) + (total & 0xffff)
+  return ~(total + (total >> 16)) & 0xffff
+a, b = socket.inet_aton(source), socket.inet_aton(target)
+ip = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 40, 1, 0, 64, 6, 0, a, b)
+head = lambda check: struct.pack("!HHIIBBHHH", sport, dport, 1, 2, 0x50, flags, 1000, check, 0)
+check = sum16(a + b + struct.pack("!BBH", 0, 6, 20) + head(0))
+raw = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
+raw.sendto(ip + head(check), (target, 0))`;
+const [SYN, SYN_ACK] = ["2", "18"];
+
+async function send(pod: Namespace, packet: string, flags: string): Promise<void> {
+  await pod.exec(["python3", "-c", SEND, ...packet.split(" "), flags]);
+}
+
+/** Counts packets that match; returns what waits until one has come. */
+async function counting(node: Namespace, match: string): Promise<() => Promise<void>> {
+  await node.exec([
+    "nft",
+    "add table ip seen; add chain ip seen in { type filter hook prerouting priority 0; }; " +
+      `add rule ip seen in ${match} counter`,
+  ]);
+  return () =>
+    eventually(async () => {
+      assert.match(await node.exec(["nft", "list", "table", "ip", "seen"]), /counter packets 1 /);
+    });
+}
+
 test("verdicts are kept by the kernel, and the table is written once", async () => {
-  await using lab = await Lab.create({ clusters: [{ id: "c1", nodes: [{ name: "n1" }] }] });
+  await using lab = await Lab.oneNode(PODS);
   const node = lab.node("c1", "n1");
   const found = await run(
     node,
@@ -60,7 +99,7 @@ test("verdicts are kept by the kernel, and the table is written once", async () 
 });
 
 test("a table that another program has changed is replaced", async () => {
-  await using lab = await Lab.create({ clusters: [{ id: "c1", nodes: [{ name: "n1" }] }] });
+  await using lab = await Lab.oneNode(PODS);
   const node = lab.node("c1", "n1");
   await run(node, "await table.install(stop); return true;");
   const before = await node.exec(["nft", "list", "table", "ip", "clusterset-health"]);
@@ -70,12 +109,8 @@ test("a table that another program has changed is replaced", async () => {
 });
 
 test("clients that an endpoint has accepted are known, with their addresses; a probe of the node is not", async () => {
-  const pods = { web: ["10.1.0.11"], client: ["10.1.0.12"] };
-  await using lab = await Lab.create({ clusters: [{ id: "c1", nodes: [{ name: "n1", pods }] }] });
-  await lab
-    .pod("c1", "n1", "web")
-    .spawn(serve("--name", "web"))
-    .line(/serving/, 60_000);
+  await using lab = await Lab.oneNode(PODS);
+  await startServer(lab.pod("c1", "n1", "web"), "--name", "web");
   const node = lab.node("c1", "n1");
   await run(node, "await table.install(stop); return true;");
   const own = `
@@ -84,9 +119,8 @@ test("clients that an endpoint has accepted are known, with their addresses; a p
     return table.answered();`;
   assert.deepEqual(await run(node, own), []);
   await node.exec(["nft", TO_WEB]);
-  const connect = ["bash", "-c", "exec 3<>/dev/tcp/241.0.0.1/80"];
-  await lab.pod("c1", "n1", "client").exec(connect);
-  await lab.pod("c1", "n1", "client").exec(connect);
+  await lab.pod("c1", "n1", "client").exec(CONNECT);
+  await lab.pod("c1", "n1", "client").exec(CONNECT);
   const found =
     "return (await table.answered()).map(({ age, ...one }) => ({ ...one, isNew: age < 60_000 }));";
   assert.deepEqual(await run(node, found), [
@@ -96,15 +130,13 @@ test("clients that an endpoint has accepted are known, with their addresses; a p
 });
 
 test("an endpoint that owes an answer is known with its clients, until it answers one of them", async () => {
-  const pods = { web: ["10.1.0.11"], client: ["10.1.0.12"], other: ["10.1.0.13"] };
-  await using lab = await Lab.create({ clusters: [{ id: "c1", nodes: [{ name: "n1", pods }] }] });
+  await using lab = await Lab.oneNode(PODS);
   const [node, web] = [lab.node("c1", "n1"), lab.pod("c1", "n1", "web")];
-  await web.spawn(serve("--name", "web")).line(/serving/, 60_000);
+  await startServer(web, "--name", "web");
   await web.exec(["iptables", "-A", "INPUT", "-s", "10.1.0.12", "-p", "tcp", "-j", "DROP"]);
   await run(node, "await table.install(stop); return true;");
   await node.exec(["nft", TO_WEB]);
-  const connect = ["bash", "-c", "exec 3<>/dev/tcp/241.0.0.1/80"];
-  const waits = lab.pod("c1", "n1", "client").spawn(connect);
+  const waits = lab.pod("c1", "n1", "client").spawn(CONNECT);
   const overdue = `
     let all = [];
     while (!(all[0]?.repeats > 0)) all = await table.overdue();
@@ -115,92 +147,48 @@ test("an endpoint that owes an answer is known with its clients, until it answer
   await waits.stop();
   const forgotten = `await table.forget([{ address: "10.1.0.11", port: 8080 }, { address: "10.9.9.9", port: 1 }]); return table.overdue();`;
   assert.deepEqual(await run(node, forgotten), []);
-  const again = lab.pod("c1", "n1", "client").spawn(connect);
+  const again = lab.pod("c1", "n1", "client").spawn(CONNECT);
   await run(node, overdue);
   // Its next SYN, a second later, would be owed again.
   await again.stop();
-  await lab.pod("c1", "n1", "other").exec(connect);
+  await lab.pod("c1", "n1", "other").exec(CONNECT);
   assert.deepEqual(await run(node, "return table.overdue();"), []);
 });
 
 test("an answer that arrives by another link than that to the endpoint is forged: it clears nothing", async () => {
-  const pods = { web: ["10.1.0.11"], client: ["10.1.0.12"], other: ["10.1.0.13"] };
-  await using lab = await Lab.create({ clusters: [{ id: "c1", nodes: [{ name: "n1", pods }] }] });
+  await using lab = await Lab.oneNode(PODS);
   const node = lab.node("c1", "n1");
-  await lab.pod("c1", "n1", "web").exec(["iptables", "-A", "INPUT", "-p", "tcp", "-j", "DROP"]);
+  await drop(lab.pod("c1", "n1", "web"));
   await run(node, `await table.install(stop); await table.add([${WEB}]); return true;`);
   await node.exec(["nft", TO_WEB]);
-  await node.exec([
-    "nft",
-    "add table ip seen; add chain ip seen in { type filter hook prerouting priority 0; }; " +
-      "add rule ip seen in ip saddr 10.1.0.11 ct direction reply tcp flags & (syn|ack) == (syn|ack) counter",
-  ]);
+  const reply = "ip saddr 10.1.0.11 ct direction reply tcp flags & (syn|ack) == (syn|ack)";
+  const came = await counting(node, reply);
   // Without them, as on many nodes, the kernel drops no packet because of its link.
-  await node.exec([
-    "bash",
-    "-c",
-    "for f in /proc/sys/net/ipv4/conf/*/rp_filter; do echo 0 > $f; done",
-  ]);
-  const program = `
-    import socket, struct
-    def send(source, target, sport, dport, flags):
-      one = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
-      def sum16(data):
-        total = sum(struct.unpack("!%dH" % (len(data) // 2), data))
-        total = (total >> 16) + (total & 0xffff)
-        return ~(total + (total >> 16)) & 0xffff
-      a, b = socket.inet_aton(source), socket.inet_aton(target)
-      ip = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 40, 1, 0, 64, 6, 0, a, b)
-      head = lambda check: struct.pack("!HHIIBBHHH", sport, dport, 1, 2, 0x50, flags, 1000, check, 0)
-      check = sum16(a + b + struct.pack("!BBH", 0, 6, 20) + head(0))
-      one.sendto(ip + head(check), (target, 0))
-`;
-  const send = (pod: string, args: string) =>
-    lab
-      .pod("c1", "n1", pod)
-      .exec(["python3", "-c", `${program.replaceAll("\n    ", "\n").trim()}\nsend(${args})`]);
-  await send("client", '"10.1.0.12", "241.0.0.1", 4000, 80, 0x02');
-  await send("other", '"10.1.0.11", "10.1.0.12", 8080, 4000, 0x12');
-  await eventually(async () => {
-    assert.match(await node.exec(["nft", "list", "table", "ip", "seen"]), /counter packets 1 /);
-  });
-  const left = await run(
-    node,
-    "return [(await table.silent()).length, (await table.overdue()).length, await table.answered()];",
-  );
-  assert.deepEqual(left, [1, 1, []]);
+  const off = "for f in /proc/sys/net/ipv4/conf/*/rp_filter; do echo 0 > $f; done";
+  await node.exec(["bash", "-c", off]);
+  await send(lab.pod("c1", "n1", "client"), "10.1.0.12 241.0.0.1 4000 80", SYN);
+  await send(lab.pod("c1", "n1", "other"), "10.1.0.11 10.1.0.12 8080 4000", SYN_ACK);
+  await came();
+  const left =
+    "return [(await table.silent()).length, (await table.overdue()).length, await table.answered()];";
+  assert.deepEqual(await run(node, left), [1, 1, []]);
 });
 
 test("a packet that answers nothing, which a pod sends in the name of an endpoint, ends no verdict", async () => {
-  const pods = { web: ["10.1.0.11"], client: ["10.1.0.12"] };
-  await using lab = await Lab.create({ clusters: [{ id: "c1", nodes: [{ name: "n1", pods }] }] });
+  await using lab = await Lab.oneNode(PODS);
   const node = lab.node("c1", "n1");
   await run(node, `await table.install(stop); await table.add([${ONE}]); return true;`);
-  await node.exec([
-    "nft",
-    "add table ip seen; add chain ip seen in { type filter hook prerouting priority 0; }; " +
-      "add rule ip seen in ip saddr 10.2.0.1 counter",
-  ]);
-  // SYN and ACK, from 10.2.0.1:80.
-  const forged = `
-    import socket, struct
-    one = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
-    ip = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 40, 1, 0, 64, 6, 0, socket.inet_aton("10.2.0.1"), socket.inet_aton("10.1.0.11"))
-    one.sendto(ip + struct.pack("!HHIIBBHHH", 80, 4000, 1, 1, 0x50, 0x12, 1000, 0, 0), ("10.1.0.11", 0))`;
-  const client = lab.pod("c1", "n1", "client");
-  await client.exec(["python3", "-c", forged.replaceAll("\n    ", "\n").trim()]);
-  await eventually(async () => {
-    assert.match(await node.exec(["nft", "list", "table", "ip", "seen"]), /counter packets 1 /);
-  });
+  const came = await counting(node, "ip saddr 10.2.0.1");
+  await send(lab.pod("c1", "n1", "client"), "10.2.0.1 10.1.0.11 80 4000", SYN_ACK);
+  await came();
   const left = await run(node, "return (await table.silent()).map(({ address }) => address);");
   assert.deepEqual(left, ["10.2.0.1"]);
 });
 
 test("hundreds of clients of an endpoint that does not exist do not hide another one", async () => {
-  const pods = { web: ["10.1.0.11"], client: ["10.1.0.12"] };
-  await using lab = await Lab.create({ clusters: [{ id: "c1", nodes: [{ name: "n1", pods }] }] });
+  await using lab = await Lab.oneNode(PODS);
   const node = lab.node("c1", "n1");
-  await lab.pod("c1", "n1", "web").exec(["iptables", "-A", "INPUT", "-p", "tcp", "-j", "DROP"]);
+  await drop(lab.pod("c1", "n1", "web"));
   await run(node, "await table.install(stop); return true;");
   await node.exec([
     "nft",
@@ -226,18 +214,12 @@ test("hundreds of clients of an endpoint that does not exist do not hide another
 });
 
 test("a connect ends as its endpoint does: accepted, refused or silent; a stop ends it, too", async () => {
-  const pods = { web: ["10.1.0.11"] };
-  await using lab = await Lab.create({ clusters: [{ id: "c1", nodes: [{ name: "n1", pods }] }] });
-  await lab
-    .pod("c1", "n1", "web")
-    .spawn(serve("--name", "web"))
-    .line(/serving/, 60_000);
+  await using lab = await Lab.oneNode(PODS);
+  await startServer(lab.pod("c1", "n1", "web"), "--name", "web");
   const node = lab.node("c1", "n1");
   await node.exec(["ip", "route", "add", "blackhole", "10.9.0.0/24"]);
   await node.exec(["ip", "route", "add", "unreachable", "10.9.1.0/24"]);
-  await lab
-    .pod("c1", "n1", "web")
-    .exec(["iptables", "-A", "INPUT", "-p", "tcp", "--dport", "81", "-j", "DROP"]);
+  await drop(lab.pod("c1", "n1", "web"), 81);
   const connects = [
     ["10.1.0.11", 8080, "accepted"],
     ["10.1.0.11", 82, "refused"],

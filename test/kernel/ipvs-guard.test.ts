@@ -7,6 +7,7 @@ import type { GuardOptions } from "../../agent/backends/ipvs/guard.ts";
 import { marksOf, renderElements, renderTables } from "../../agent/backends/ipvs/nft-tables.ts";
 import type { GuardSets } from "../../agent/backends/ipvs/state.ts";
 import { serviceKey } from "../../agent/backends/nft/service-key.ts";
+import { NftProcess } from "../../agent/system/nft-process.ts";
 import { FAMILIES, type Family } from "../../api/address.ts";
 import { cidr } from "../generators/facts.ts";
 import { parseListing } from "../ipvs/listing.ts";
@@ -36,6 +37,12 @@ function setsOf(family: Family): GuardSets {
   };
 }
 
+const NONE: GuardSets = { served: new Map(), explicit: new Set() };
+
+function tableOf(family: Family): readonly string[] {
+  return [family === "IPv4" ? "ip" : "ip6", "csp-ipvs"];
+}
+
 /** The comments of the guard's rules, without those of the ARP table. */
 function guardMarks(options: GuardOptions): string[] {
   return marksOf(options).filter((mark) => !mark.startsWith("arp "));
@@ -43,7 +50,7 @@ function guardMarks(options: GuardOptions): string[] {
 
 /** What nft shows in a network namespace of its own after it was given these texts, one after the other. */
 function listed(family: Family, ...texts: readonly string[]) {
-  const table = `${family === "IPv4" ? "ip" : "ip6"} csp-ipvs`;
+  const table = tableOf(family).join(" ");
   const steps = texts.map((_, i) => `printf '%s' "$T${i}" | nft -f -`).join(" && ");
   const env = { ...process.env, ...Object.fromEntries(texts.map((text, i) => [`T${i}`, text])) };
   const script = `${steps} && nft -j list table ${table}`;
@@ -62,27 +69,52 @@ describe("the table of IPVS's guard, as nft accepts and lists it", () => {
       });
     }
 
-    test(`${family}: elements are added and deleted in one transaction each, and the table is replaced`, () => {
+    test(`${family}: one nft changes elements in one transaction each, and replaces the table; a rejected transaction changes nothing`, async () => {
+      await using lab = await Lab.oneNode();
+      const { within } = lab.node("c1", "n1");
+      const [first = "", ...rest] = within;
+      let respawns = 0;
+      const nft = new NftProcess({
+        program: [first, ...rest, "nft"],
+        onRespawn: () => respawns++,
+      });
+      const table = tableOf(family);
+      const found = async () => {
+        const text = await lab.node("c1", "n1").exec(["nft", "-j", "list", "table", ...table]);
+        return parseListing(text)?.sets;
+      };
+      const change = (...lines: readonly string[]) =>
+        nft.run(lines.map((line) => `${line}\n`).join(""));
       const [options, sets] = [optionsOf(family), setsOf(family)];
-      const none: GuardSets = { served: new Map(), explicit: new Set() };
-      const there = renderElements(family, none, sets).join("\n");
-      const empty = renderTables(options, none);
-      assert.deepEqual(listed(family, empty, there)?.sets, sets);
-      const back = renderElements(family, sets, none).join("\n");
-      assert.deepEqual(listed(family, empty, there, back)?.sets, none);
-      assert.deepEqual(listed(family, renderTables(options, sets), empty)?.sets, none);
+      await nft.run(renderTables(options, NONE));
+      await change(...renderElements(family, NONE, sets));
+      assert.deepEqual(await found(), sets);
+      const back = renderElements(family, sets, NONE);
+      const wrong = `add element ${table.join(" ")} nowhere { 1.2.3.4 }`;
+      await assert.rejects(change(...back, wrong), {
+        code: "CSP_EXEC_FAILED",
+        message: /nft: Error: No such file or directory/,
+      });
+      await assert.rejects(change("no command at all"), { code: "CSP_EXEC_FAILED" });
+      assert.deepEqual(await found(), sets);
+      await change(...back);
+      assert.deepEqual(await found(), NONE);
+      await nft.run(renderTables(options, sets));
+      await nft.run(renderTables(options, NONE));
+      assert.deepEqual(await found(), NONE);
+      assert.equal(respawns, 0, "by one process");
+      await nft.close();
     });
 
     test(`${family}: a rule that another program adds or deletes is found`, () => {
       const options = optionsOf(family);
-      const none: GuardSets = { served: new Map(), explicit: new Set() };
-      const table = `${family === "IPv4" ? "ip" : "ip6"} csp-ipvs`;
+      const table = tableOf(family).join(" ");
       for (const change of [
         `insert rule ${table} guard accept`,
         `flush chain ${table} guard`,
         `add rule ${table} input drop`,
       ]) {
-        const found = listed(family, renderTables(options, none), change);
+        const found = listed(family, renderTables(options, NONE), change);
         assert.notDeepEqual(found?.rules, guardMarks(options), change);
       }
     });
@@ -104,9 +136,7 @@ describe("a connection without a conntrack entry", () => {
     ["0", "invalid"],
   ] as const) {
     test(`continues while its port is served, although its next packet is ${state}`, async () => {
-      await using lab = await Lab.create({
-        clusters: [{ id: "c1", nodes: [{ name: "n1", pods: { client: [] } }] }],
-      });
+      await using lab = await Lab.oneNode({ client: [] });
       const node = lab.node("c1", "n1");
       const sets: GuardSets = {
         served: new Map([[serviceKey({ address: ONE.IPv4, protocol: "TCP", port: 80 }), "a/b"]]),

@@ -2,14 +2,12 @@ import assert from "node:assert/strict";
 import { readlinkSync } from "node:fs";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { service } from "../backends/service.ts";
 import { BACKENDS } from "../backends.ts";
 import { Chance } from "../generators/chance.ts";
-import { importObject, sliceObject } from "../generators/objects.ts";
 import { SEED } from "../seed.ts";
 import { AGENT, eventually } from "../stages/agent-process.ts";
 import { NodeStage } from "../stages/node-stage.ts";
-
-const HTTP = { name: "http", port: 80, protocol: "TCP" };
 
 /** When an agent is killed, and what happens to a transaction that the backend's program has not read yet. */
 const MOMENTS = ["at any time", "transaction lost", "transaction cut", "transaction finishes"];
@@ -22,10 +20,7 @@ function objects(chance: Chance): object[] {
   const hosts = new Set(Array.from({ length: 60 }, () => 1 + chance.below(200)));
   const vips = [...hosts].slice(0, 18 + chance.below(12)).map((host) => `241.0.1.${host}`);
   const endpoints = Array.from({ length: 1 + chance.below(4) }, (_, i) => `10.1.0.${11 + i}`);
-  return [
-    importObject("shop/web", vips, [HTTP]),
-    sliceObject("web-c1", "shop/web", { cluster: "c1" }, [{ ...HTTP, port: 8080 }], endpoints),
-  ];
+  return service("shop/web", vips, endpoints);
 }
 
 /** Stops the backend's program, and waits until the agent has written a transaction to it. Gives its process id. */

@@ -32,7 +32,7 @@ const count = async () => [
 ];
 
 before(async () => {
-  lab = await Lab.create({ clusters: [{ id: "c1", nodes: [{ name: "n1", pods: {} }] }] });
+  lab = await Lab.oneNode();
   node = lab.node("c1", "n1");
   manifests = new ManifestDirectory(lab, "manifests");
   standIn = join(lab.directory, "nft");

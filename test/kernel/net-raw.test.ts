@@ -1,16 +1,17 @@
 import assert from "node:assert/strict";
 import { after, afterEach, before, test } from "node:test";
-import { importObject, sliceObject } from "../generators/objects.ts";
+import { service } from "../backends/service.ts";
 import { Lab } from "../lab/lab.ts";
 import type { Namespace } from "../lab/namespace.ts";
 import { AGENT, AgentProcess, eventually, ManifestDirectory } from "../stages/agent-process.ts";
 
 // The agent with the capabilities that deploy/base gives it, and with those of deploy/components/net-raw.
 
-const HTTP = { name: "http", port: 80, protocol: "TCP" };
 const FLAGS = ["--cluster-id", "c1"];
 /** A rule of another program. */
 const OTHER = ["-A", "INPUT", "-p", "tcp", "--dport", "9", "-j", "DROP"];
+/** The same, as it is listed. */
+const OTHER_SAVED = "-A INPUT -p tcp -m tcp --dport 9 -j DROP";
 
 let lab: Lab;
 let node: Namespace;
@@ -22,14 +23,7 @@ before(async () => {
   const nodes = ["n1", "n2", "n3", "n4"].map((name) => ({ name, pods: {} }));
   lab = await Lab.create({ clusters: [{ id: "c1", nodes }] });
   manifests = new ManifestDirectory(lab, "manifests");
-  const slice = sliceObject(
-    "web",
-    "shop/web",
-    { cluster: "c1" },
-    [{ ...HTTP, port: 8080 }],
-    ["10.1.0.11"],
-  );
-  manifests.write("web", importObject("shop/web", ["241.0.1.7"], [HTTP]), slice);
+  manifests.write("web", ...service("shop/web", ["241.0.1.7"], ["10.1.0.11"]));
 });
 afterEach(() => agent?.kill());
 after(() => lab?.remove());
@@ -54,14 +48,14 @@ async function reports(one: AgentProcess, message: RegExp): Promise<void> {
 const LEGACY =
   /CSP_CAPABILITY_MISSING.*iptables-legacy-save -t filter: .*CAP_NET_RAW.*components\/net-raw/;
 
-test("without NET_RAW, nothing changes on a node whose legacy tables hold the rules of an earlier agent", async () => {
+test("without NET_RAW, nothing changes on a node whose legacy tables hold the rules of an earlier agent; with it, cleanup leaves those of others only", async () => {
   node = lab.node("c1", "n1");
   await node.exec(["iptables-legacy", "-w", ...OTHER]);
+  const rules = async () =>
+    (await node.exec(["iptables-legacy-save"])).replaceAll(/^#.*\n| \[\d+:\d+\]$/gm, "");
   const first = withRaw();
   await first.start();
   await first.stop();
-  const rules = async () =>
-    (await node.exec(["iptables-legacy-save"])).replaceAll(/^#.*\n| \[\d+:\d+\]$/gm, "");
   const before = await rules();
   assert.match(before, /10\.1\.0\.11:8080/);
 
@@ -72,8 +66,12 @@ test("without NET_RAW, nothing changes on a node whose legacy tables hold the ru
   assert.equal(await rules(), before);
   assert.doesNotMatch(await node.exec(["iptables-nft-save"]), /CSP-/);
 
-  await withRaw().start();
+  const last = withRaw();
+  await last.start();
   assert.equal(await rules(), before);
+  await last.stop();
+  await node.exec([AGENT, "cleanup"]);
+  assert.deepEqual((await rules()).match(/^-A .*|^:(?!.* ACCEPT$).*/gm), [OTHER_SAVED]);
 });
 
 test("without NET_RAW, --iptables-flavour legacy is not possible, and the log says why", async () => {

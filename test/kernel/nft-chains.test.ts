@@ -1,15 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { pathToFileURL } from "node:url";
 import { Lab } from "../lab/lab.ts";
+import { evaluate } from "../lab/programs.ts";
 
-const ROOT = pathToFileURL(`${import.meta.dirname}/../..`).href;
 /** Scales a weighted import from 1 to 150 endpoints; prints, for each restart after it, the rules that the table's marks show. */
 const SCRIPT = `
-  const { finished } = await import("${ROOT}/agent/backends/backend.ts");
-  const { NftablesBackend } = await import("${ROOT}/agent/backends/nftables/backend.ts");
-  const { cidr } = await import("${ROOT}/test/generators/facts.ts");
-  const { virtualService } = await import("${ROOT}/test/generators/services.ts");
+  const { finished } = await import("@/agent/backends/backend.ts");
+  const { NftablesBackend } = await import("@/agent/backends/nftables/backend.ts");
+  const { cidr } = await import("@/test/generators/facts.ts");
+  const { virtualService } = await import("@/test/generators/services.ts");
   const options = { family: "IPv4", clusterSetCidrs: [cidr("241.0.0.0/8")], masquerade: { mode: "none", podCidrs: [] }, remembers: true };
   const shares = [{ cluster: "c1", weight: 1 }, { cluster: "c2", weight: 9 }];
   const endpoint = (address, cluster) => ({ address, port: 80, cluster });
@@ -30,13 +29,9 @@ const SCRIPT = `
   }`;
 
 test("chains that a weighted import no longer needs are deleted from the kernel", async () => {
-  await using lab = await Lab.create({ clusters: [{ id: "c1", nodes: [{ name: "n1" }] }] });
+  await using lab = await Lab.oneNode();
   const node = lab.node("c1", "n1");
-  const printed = await node.exec([process.execPath, "--input-type=module", "-e", SCRIPT]);
-  const runs = printed
-    .trim()
-    .split("\n")
-    .map((line) => JSON.parse(line));
+  const runs = await evaluate(node, SCRIPT);
   assert.equal(runs.length, 3);
   for (const { drift, extra } of runs) {
     assert.deepEqual(drift, []);

@@ -1,17 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { importObject, sliceObject } from "../generators/objects.ts";
+import { service } from "../backends/service.ts";
 import { Lab } from "../lab/lab.ts";
-import { request, serve } from "../lab/programs.ts";
+import { evaluate, request, startServer } from "../lab/programs.ts";
 import { AgentProcess, eventually, ManifestDirectory } from "../stages/agent-process.ts";
 
-const HTTP = { name: "http", port: 80, protocol: "TCP" };
 const VIP = "241.0.0.10";
 const PODS = { a: "10.1.0.11", b: "10.1.0.12", c: "10.1.0.13" } as const;
-const MODULES = new URL("../../agent/system/nftables/", import.meta.url).href;
 /** Fills `clients` with other clients; prints how many fit. */
 const FILL = `
-  import { NftElements } from "${MODULES}nft-elements.ts";
+  import { NftElements } from "@/agent/system/nftables/nft-elements.ts";
   const set = { name: "clients", key: ["address", "address"], value: ["number"] };
   const elements = new NftElements("IPv4", "clusterset-proxy");
   const add = async (from, count) => {
@@ -27,17 +25,12 @@ const FILL = `
 test("nftables: with the memory of clients full, new clients are assigned by address: each to one endpoint, none rejected", async () => {
   const clients = ["d", "e", "f", "g"];
   const pods = Object.fromEntries([...Object.keys(PODS), ...clients].map((name) => [name, []]));
-  await using lab = await Lab.create({ clusters: [{ id: "c1", nodes: [{ name: "n1", pods }] }] });
+  await using lab = await Lab.oneNode(pods);
   const [node, pod] = [lab.node("c1", "n1"), (name: string) => lab.pod("c1", "n1", name)];
-  const servers = Object.keys(PODS).map((name) => pod(name).spawn(serve("--name", name)));
-  await Promise.all(servers.map((server) => server.line(/serving/)));
+  await Promise.all(Object.keys(PODS).map((name) => startServer(pod(name), "--name", name)));
   const manifests = new ManifestDirectory(lab, "manifests");
-  const origin = { cluster: "c1" };
-  manifests.write(
-    "web",
-    importObject("demo/web", [VIP], [HTTP], { sessionAffinity: "ClientIP" }),
-    sliceObject("web-c1", "demo/web", origin, [{ ...HTTP, port: 8080 }], Object.values(PODS)),
-  );
+  const spec = { sessionAffinity: "ClientIP" };
+  manifests.write("web", ...service("demo/web", [VIP], Object.values(PODS), { spec }));
   const flags = ["--cluster-id", "c1", "--backend", "nftables"];
   const agent = new AgentProcess(node, manifests.path, flags);
   await agent.start();
@@ -49,8 +42,8 @@ test("nftables: with the memory of clients full, new clients are assigned by add
   await eventually(async () => assert.equal((await answers("d")).length, 8));
   const [remembered] = await answers("d");
 
-  const argv = [process.execPath, "--input-type=module", "-e", FILL];
-  assert.ok(Number(await node.exec(argv)) > 200_000);
+  const [full] = await evaluate(node, FILL);
+  assert.ok(full > 200_000);
   for (const client of clients) {
     const names = await answers(client);
     assert.equal(names.length, 8);
@@ -62,11 +55,9 @@ test("nftables: with the memory of clients full, new clients are assigned by add
 
 test("nftables: a client is remembered for the timeout of its service, rounded up to a power of two, and then forgotten", async () => {
   const pods = { a: [PODS.a], client: [] };
-  await using lab = await Lab.create({ clusters: [{ id: "c1", nodes: [{ name: "n1", pods }] }] });
+  await using lab = await Lab.oneNode(pods);
   const [node, pod] = [lab.node("c1", "n1"), (name: string) => lab.pod("c1", "n1", name)];
-  await pod("a")
-    .spawn(serve("--name", "a"))
-    .line(/serving/);
+  await startServer(pod("a"), "--name", "a");
   const manifests = new ManifestDirectory(lab, "manifests");
   /** VIPs, their `timeoutSeconds`, and the timeouts in the kernel. */
   const imports = [
@@ -77,13 +68,8 @@ test("nftables: a client is remembered for the timeout of its service, rounded u
   ];
   for (const [i, { vip, timeoutSeconds }] of imports.entries()) {
     const sessionAffinityConfig = timeoutSeconds && { clientIP: { timeoutSeconds } };
-    const sticky = { sessionAffinity: "ClientIP", sessionAffinityConfig };
-    const ports = [{ ...HTTP, port: 8080 }];
-    manifests.write(
-      `web${i}`,
-      importObject(`demo/web${i}`, [vip], [HTTP], sticky),
-      sliceObject(`web${i}-c1`, `demo/web${i}`, { cluster: "c1" }, ports, [PODS.a]),
-    );
+    const spec = { sessionAffinity: "ClientIP", sessionAffinityConfig };
+    manifests.write(`web${i}`, ...service(`demo/web${i}`, [vip], [PODS.a], { spec }));
   }
   const agent = new AgentProcess(node, manifests.path, [
     ...["--cluster-id", "c1", "--backend", "nftables"],

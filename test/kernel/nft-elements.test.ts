@@ -2,14 +2,13 @@ import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { pathToFileURL } from "node:url";
 import { Lab } from "../lab/lab.ts";
+import { evaluate } from "../lab/programs.ts";
 
-const MODULE = pathToFileURL(`${import.meta.dirname}/../../agent/system/nftables/nft-elements.ts`);
 /** Runs changes in order; prints what each returns or its error, and all elements after it. */
 const SCRIPT = `
   import { readFileSync } from "node:fs";
-  import { NftElements } from "${MODULE.href}";
+  import { NftElements } from "@/agent/system/nftables/nft-elements.ts";
   const [table, file] = process.argv.slice(1);
   const { set, steps } = JSON.parse(readFileSync(file, "utf8"));
   const elements = new NftElements("IPv4", table);
@@ -32,18 +31,13 @@ const remove = (...keys: readonly string[]) => ({ kind: "delete", set: SET, keys
 const many = (count: number) => Array.from({ length: count }, (_, i) => `f1000002 ${i}`);
 
 async function run(lab: Lab, table: string, steps: readonly unknown[]) {
-  const argv = [process.execPath, "--input-type=module", "-e", SCRIPT, "--", table];
   const file = join(lab.directory, "steps.json");
   writeFileSync(file, JSON.stringify({ set: SET, steps }));
-  const text = await lab.node("c1", "n1").exec([...argv, file]);
-  return text
-    .trim()
-    .split("\n")
-    .map((line) => JSON.parse(line));
+  return evaluate(lab.node("c1", "n1"), SCRIPT, { args: [table, file] });
 }
 
 test("elements of a map are written, read back and deleted by netlink, as nft shows them", async () => {
-  await using lab = await Lab.create({ clusters: [{ id: "c1", nodes: [{ name: "n1" }] }] });
+  await using lab = await Lab.oneNode();
   const node = lab.node("c1", "n1");
   await node.exec(["nft", TABLE]);
   const [first, second, third, fourth, fifth, large] = await run(lab, "t", [
@@ -67,23 +61,21 @@ test("elements of a map are written, read back and deleted by netlink, as nft sh
 });
 
 test("the comments of a table's rules are read by netlink, without those of other tables", async () => {
-  await using lab = await Lab.create({ clusters: [{ id: "c1", nodes: [{ name: "n1" }] }] });
+  await using lab = await Lab.oneNode();
   const node = lab.node("c1", "n1");
   const rules = 'chain c { accept comment "one"; drop; }; chain d { accept comment "three"; };';
   await node.exec([
     "nft",
     `table ip t { ${rules} }; table ip u { chain c { drop comment "u"; }; }`,
   ]);
-  const module = MODULE.href.replace("nft-elements", "rule-comments");
   const script = `
-    import { ruleComments } from "${module}";
+    import { ruleComments } from "@/agent/system/nftables/rule-comments.ts";
     for (const table of ["t", "absent"]) console.log(JSON.stringify(await ruleComments("IPv4", table)));`;
-  const text = await node.exec([process.execPath, "--input-type=module", "-e", script]);
-  assert.deepEqual(text.trim().split("\n"), ['["one","","three"]', "[]"]);
+  assert.deepEqual(await evaluate(node, script), [["one", "", "three"], []]);
 });
 
 test("without the table there are no elements, and changes are rejected, not those of a service", async () => {
-  await using lab = await Lab.create({ clusters: [{ id: "c1", nodes: [{ name: "n1" }] }] });
+  await using lab = await Lab.oneNode();
   const [one] = await run(lab, "t", [[[add("f1000001 0")]]]);
   assert.deepEqual(one, { done: { code: "CSP_NETLINK_FAILED", rejected: false }, found: [] });
 });

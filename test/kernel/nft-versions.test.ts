@@ -63,7 +63,7 @@ for (const { title, program } of WAYS) {
     };
 
     before(async () => {
-      lab = await Lab.create({ clusters: [{ id: "c1", nodes: [{ name: "n1", pods: {} }] }] });
+      lab = await Lab.oneNode();
       node = lab.node("c1", "n1");
       manifests = new ManifestDirectory(lab, "manifests");
       argv = (await program?.(lab)) ?? [];

@@ -2,18 +2,17 @@ import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { service } from "../backends/service.ts";
 import { headingsWithCommands, type Step, stepsOf } from "../e2e/guide.ts";
 import { isAsShown } from "../e2e/shown.ts";
-import { importObject, sliceObject } from "../generators/objects.ts";
 import { Lab } from "../lab/lab.ts";
 import type { Process } from "../lab/process.ts";
-import { request, serve } from "../lab/programs.ts";
+import { request, startServer } from "../lab/programs.ts";
 import { AgentProcess, eventually, ManifestDirectory } from "../stages/agent-process.ts";
 
 // docs/guides/nftables.md, by copy and paste, on a node with the two imports that it shows. The tests are one story, in
 // order.
 
-const HTTP = { name: "http", port: 80, protocol: "TCP" };
 const WHO = "Which program changed it";
 const GUIDE = readFileSync(`${import.meta.dirname}/../../docs/guides/nftables.md`, "utf8");
 
@@ -23,19 +22,15 @@ let manifests: ManifestDirectory;
 const node = () => lab.node("c1", "n1");
 
 function use(...addresses: readonly string[]): void {
-  const origin = { cluster: "c1", region: "eu-west" };
-  const ports = [{ ...HTTP, port: 8080 }];
-  manifests.write("slice", sliceObject("web-c1", "shop/web", origin, ports, addresses));
+  manifests.write("web", ...service("shop/web", ["241.0.0.10"], addresses));
 }
 
 before(async () => {
   const pods = { a: ["10.1.0.11"], b: ["10.1.0.12"], client: [] };
-  lab = await Lab.create({ clusters: [{ id: "c1", nodes: [{ name: "n1", pods }] }] });
-  const servers = ["a", "b"].map((name) => lab.pod("c1", "n1", name).spawn(serve("--name", name)));
-  await Promise.all(servers.map((server) => server.line(/serving/)));
+  lab = await Lab.oneNode(pods);
+  for (const name of ["a", "b"]) await startServer(lab.pod("c1", "n1", name), "--name", name);
   manifests = new ManifestDirectory(lab, "manifests");
-  manifests.write("web", importObject("shop/web", ["241.0.0.10"], [HTTP]));
-  manifests.write("empty", importObject("shop/empty", ["241.0.0.11"], [HTTP]));
+  manifests.write("empty", ...service("shop/empty", ["241.0.0.11"], []));
   use("10.1.0.11", "10.1.0.12");
   const flags = ["--cluster-id", "c1", "--backend", "nftables"];
   agent = new AgentProcess(node(), manifests.path, flags);

@@ -2,6 +2,8 @@ import assert from "node:assert/strict";
 import { cpSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { after, afterEach, before, describe, test } from "node:test";
+import { ExtensionTrials } from "../../agent/backends/iptables/limits.ts";
+import { UNLIMITED } from "../../agent/backends/limits.ts";
 import { virtualService } from "../generators/services.ts";
 import { Lab } from "../lab/lab.ts";
 import type { Namespace } from "../lab/namespace.ts";
@@ -17,9 +19,7 @@ for (const flavour of ["nft", "legacy"] as const) {
     let node: Namespace;
     let looked: PreflightStage;
     before(async () => {
-      lab = await Lab.create({
-        clusters: [{ id: "c1", nodes: [{ name: "n1", pods: { a: [], b: [], c: [] } }] }],
-      });
+      lab = await Lab.oneNode({ a: [], b: [], c: [] });
       node = lab.node("c1", "n1");
     });
     afterEach(() => looked.stop());
@@ -267,10 +267,13 @@ async function direct(pod: Namespace): Promise<void> {
   await pod.exec(["ip", "link", "del", "eth1"]);
 }
 
+test("a test of extensions that is aborted limits nothing", async () => {
+  const stop = AbortSignal.abort();
+  assert.deepEqual(await new ExtensionTrials("nft").limits("IPv4", stop), UNLIMITED);
+});
+
 test("the agent reports findings on /readyz?verbose, as a metric and in its log, and stays ready", async () => {
-  await using lab = await Lab.create({
-    clusters: [{ id: "c1", nodes: [{ name: "n1", pods: { a: [] } }] }],
-  });
+  await using lab = await Lab.oneNode({ a: [] });
   const node = lab.node("c1", "n1");
   await node.exec(["ip", "route", "del", "default"]);
   const manifests = new ManifestDirectory(lab, "manifests");

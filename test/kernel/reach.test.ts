@@ -3,9 +3,9 @@ import { describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { FAMILIES, type Family } from "../../api/address.ts";
 import { BACKENDS } from "../backends.ts";
-import { cutOff } from "../lab/outage.ts";
+import { ReachStage, type Setting } from "../connections/reach-stage.ts";
+import { cutOff, reconnect } from "../lab/outage.ts";
 import { SLOWNESS } from "../lab/slowness.ts";
-import { ReachStage, type Setting } from "../silence/reach-stage.ts";
 import { eventually } from "../stages/agent-process.ts";
 
 /** One tier for all clusters. */
@@ -78,6 +78,41 @@ function reaches(setting: Setting): void {
     await eventually(async () =>
       assert.match(await stage.agent.page("/readyz?verbose"), /health uplink/),
     );
+    assert.deepEqual(await stage.finish("a", WEB), []);
+  });
+
+  test("a cluster loses power: new connections go to the next one, also after a restart of the agent, and come back with it; none is lost", async () => {
+    const places = { c2: ["c2/n1", "c2/n2"], c3: ["c3/n1", "c3/n2"] };
+    await using stage = await ReachStage.create(setting, { web: Object.values(places).flat() });
+    const { agent } = stage;
+    stage.call("a", WEB);
+    await stage.come("a", WEB, ...places.c2);
+    await sleep(CALIBRATED);
+    await cutOff(stage.lab, "c2");
+    stage.broken();
+    await stage.come("a", WEB, ...places.c3);
+    assert.match(await stage.verdicts(), /comment "cluster c2"/);
+    assert.match(agent.log, /No endpoint of a cluster answers/);
+    assert.match(await agent.page("/readyz?verbose"), /health unanswering: .*cluster c2/);
+    assert.match(await agent.page("/plan?import=shop/web"), /"reason":"unanswering"/);
+    await agent.stop();
+    await agent.start();
+    await stage.come("a", WEB, ...places.c3);
+    await reconnect(stage.lab, "c2");
+    await stage.come("a", WEB, ...places.c2);
+    await eventually(async () => assert.doesNotMatch(await stage.verdicts(), /elements/));
+    assert.deepEqual(await stage.finish("a", WEB), []);
+  });
+
+  test("a node of another cluster loses power: its other node has all connections, and none is lost", async () => {
+    await using stage = await ReachStage.create(setting, { web: ["c2/n1", "c2/n2", "c3/n1"] });
+    stage.call("a", WEB);
+    await stage.come("a", WEB, "c2/n1", "c2/n2");
+    await stage.killNode("c2/n1");
+    stage.broken();
+    // Connections that end come to the other node from the first moment on.
+    await eventually(async () => assert.match(await stage.verdicts(), /endpoint of c2/));
+    await stage.come("a", WEB, "c2/n2");
     assert.deepEqual(await stage.finish("a", WEB), []);
   });
 

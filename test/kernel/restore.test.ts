@@ -10,7 +10,7 @@ const LONG = 6_000;
 
 for (const flavour of FLAVOURS) {
   test(`${flavour}: one process runs a transaction that is written slowly, and another one later`, async () => {
-    await using lab = await Lab.create({ clusters: [{ id: "c1", nodes: [{ name: "n1" }] }] });
+    await using lab = await Lab.oneNode();
     const node = lab.node("c1", "n1");
     let respawns = 0;
     const { restore } = toolsOf(flavour, "IPv4", node.within);

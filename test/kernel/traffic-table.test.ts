@@ -3,10 +3,10 @@ import { execFileSync } from "node:child_process";
 import { chmodSync, existsSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { pathToFileURL } from "node:url";
 import { BACKEND } from "../backends.ts";
 import { Lab } from "../lab/lab.ts";
 import type { Namespace } from "../lab/namespace.ts";
+import { evaluate } from "../lab/programs.ts";
 import { AGENT, eventually } from "../stages/agent-process.ts";
 import { TrafficStage } from "../stages/traffic-stage.ts";
 
@@ -16,13 +16,11 @@ const DEBIAN_13 = execFileSync(join(import.meta.dirname, "debian-13-nft"), { enc
 const PATHS = [PATH, `${DEBIAN_13.trim()}:${PATH}`];
 const TABLE = "ip clusterset-connections";
 
-const moduleOf = (path: string) => pathToFileURL(`${import.meta.dirname}/../../${path}`).href;
-
 /** Runs a piece of code in a namespace, with the tables of both families and what makes the facts of a node; it prints its result. */
 async function run(node: Namespace, code: string, path = PATH): Promise<unknown> {
   const script = `
-    import { cidr, nodeFact } from "${moduleOf("test/generators/facts.ts")}";
-    import { TrafficTable } from "${moduleOf("agent/traffic/traffic-table.ts")}";
+    import { cidr, nodeFact } from "@/test/generators/facts.ts";
+    import { TrafficTable } from "@/agent/traffic/traffic-table.ts";
     const stop = new AbortController().signal;
     const table = new TrafficTable(["IPv4", "IPv6"], ["241.0.0.0/8", "198.51.100.0/24", "fd00:241::/108"].map(cidr));
     const nodeWith = (...ranges) => nodeFact({
@@ -32,8 +30,8 @@ async function run(node: Namespace, code: string, path = PATH): Promise<unknown>
     const names = async () => (await table.counts()).map(({ family, member }) => family + " " + member);
     console.log(JSON.stringify(await (async () => { ${code} })()));
     process.exit(0);`;
-  const argv = [process.execPath, "--input-type=module", "-e", script];
-  return JSON.parse(await node.exec(["env", `PATH=${path}`, ...argv]));
+  const [result] = await evaluate(node, script, { env: { PATH: path } });
+  return result;
 }
 
 const C2 = `["10.2.0.0/16", "fd00:2::/48"]`;
@@ -42,7 +40,7 @@ const ALL = ["IPv4", "IPv6"].flatMap((family) =>
 );
 
 async function withNode(work: (node: Namespace) => Promise<void>): Promise<void> {
-  await using lab = await Lab.create({ clusters: [{ id: "c1", nodes: [{ name: "n1" }] }] });
+  await using lab = await Lab.oneNode();
   await work(lab.node("c1", "n1"));
 }
 

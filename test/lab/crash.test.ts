@@ -61,7 +61,7 @@ for (const [signal, code] of [
 }
 
 test("Leftovers of a lab whose watchdog was also killed are removed; labs with a live owner are not", async () => {
-  await using mine = await Lab.create({ clusters: [{ id: "c1", nodes: [{ name: "n1" }] }] });
+  await using mine = await Lab.oneNode();
   const { owner, run, pid } = await startOwner();
   for (const watchdog of watchdogsOf(run)) process.kill(watchdog, "SIGKILL");
   owner.signal("SIGKILL");

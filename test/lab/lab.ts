@@ -5,14 +5,21 @@ import { Guard } from "./guard.ts";
 import { Namespace } from "./namespace.ts";
 import { deadRuns, removeRun, SCRATCH } from "./removal.ts";
 import { newRun, type Run } from "./run.ts";
-import { type LabSpec, pathOf, ROUTER_ADDRESSES, type Topology, topologyOf } from "./topology.ts";
+import {
+  type LabSpec,
+  type NodeSpec,
+  pathOf,
+  ROUTER_ADDRESSES,
+  type Topology,
+  topologyOf,
+} from "./topology.ts";
 import { placesOf, ROUTER, type Wiring, wireNode, wirePod, wireRouter } from "./wiring.ts";
 
 /**
  * Clusters, nodes and pods as network namespaces of this machine, IPv4 and IPv6, joined by a router that
  * keeps source addresses. The machine's own namespace is not touched: no link of a lab is ever in it.
  *
- *     await using lab = await Lab.create({ clusters: [{ id: "c1", nodes: [{ name: "n1", pods: { client: [] } }] }] });
+ *     await using lab = await Lab.oneNode({ client: [] });
  *     await lab.pod("c1", "n1", "client").exec(["ip", "route"]);
  *
  * Needs root. Several labs, of one process or of many, do not see each other.
@@ -56,6 +63,11 @@ export class Lab implements AsyncDisposable {
       throw error;
     }
     return lab;
+  }
+
+  /** A lab of the node n1 of a cluster c1, with these pods and their addresses. */
+  static oneNode(pods: NodeSpec["pods"] & object = {}): Promise<Lab> {
+    return Lab.create({ clusters: [{ id: "c1", nodes: [{ name: "n1", pods }] }] });
   }
 
   /** The id of the run: every namespace of the lab is called `<id>_<place>`. */

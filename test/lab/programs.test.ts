@@ -11,7 +11,7 @@ let server: Namespace;
 
 before(async () => {
   const pods = { client: [], server: ["10.5.0.1", "10.5.0.2", "fd00:5::1"] };
-  lab = await Lab.create({ clusters: [{ id: "c1", nodes: [{ name: "n1", pods }] }] });
+  lab = await Lab.oneNode(pods);
   client = lab.pod("c1", "n1", "client");
   server = lab.pod("c1", "n1", "server");
   const names = ["--as", "a=10.5.0.1", "--as", "b=10.5.0.2", "--as", "c=fd00:5::1"];

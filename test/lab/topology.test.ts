@@ -4,37 +4,6 @@ import { type NodeSpec, topologyOf } from "./topology.ts";
 
 const one = (...nodes: NodeSpec[]) => ({ clusters: [{ id: "c1", nodes }] });
 
-test("Defaults of a spec follow from the order of clusters, nodes and pods", () => {
-  const { nodes } = topologyOf({
-    clusters: [
-      { id: "c1", nodes: [{ name: "n1" }] },
-      {
-        id: "c2",
-        region: "us-east",
-        nodes: [{ name: "n1" }, { name: "n2", pods: { a: [], b: [] } }],
-      },
-    ],
-  });
-  const node = nodes[2];
-  assert.equal(node?.cluster, "c2");
-  assert.equal(node.region, "us-east");
-  assert.deepEqual(texts(node.addresses), ["172.20.2.12", "fd00:20:2::12"]);
-  assert.deepEqual(texts(node.podCidrs), ["10.2.1.0/24", "fd00:10:2:1::/64"]);
-  assert.deepEqual(texts(node.gateways), ["10.2.1.1", "fd00:10:2:1::1"]);
-  assert.deepEqual(
-    node.pods.map((pod) => texts(pod.addresses)),
-    [
-      ["10.2.1.11", "fd00:10:2:1::11"],
-      ["10.2.1.12", "fd00:10:2:1::12"],
-    ],
-  );
-});
-
-test("A pod has the configured addresses, and the default address of a family without one", () => {
-  const { nodes } = topologyOf(one({ name: "n1", pods: { web: ["10.9.9.1", "10.9.9.2"] } }));
-  assert.deepEqual(texts(nodes[0]?.pods[0]?.addresses), ["10.9.9.1", "10.9.9.2", "fd00:10:1::11"]);
-});
-
 test("No default address is the configured address of another pod", () => {
   const { nodes } = topologyOf(
     one({ name: "n1", pods: { a: [], b: [], web: ["10.1.0.11", "10.1.0.13"] } }),

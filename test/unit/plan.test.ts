@@ -88,11 +88,11 @@ test("files for the virtual machine share a guest, and only matching files are c
   assert.ok((guests[0]?.files.length ?? 0) > 1);
   assert.deepEqual(guests[0]?.guest, { alone: ["test/ipvs/pod.test.ts"] });
   assert.deepEqual(
-    jobsOf("some", 2, ["test/kernel/poison.test.ts"], files).map(({ files, only, skip }) => ({
+    jobsOf("some", 2, ["test/kernel/refusals.test.ts"], files).map(({ files, only, skip }) => ({
       files,
       only,
       skip,
     })),
-    [{ files: ["test/kernel/poison.test.ts"], only: undefined, skip: undefined }],
+    [{ files: ["test/kernel/refusals.test.ts"], only: undefined, skip: undefined }],
   );
 });

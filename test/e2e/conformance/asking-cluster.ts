@@ -4,40 +4,25 @@ import type { CaseCluster } from "../../apiserver/service-case.ts";
 import { PROBE_IMAGE } from "../../cluster/images.ts";
 import { eventually } from "../../stages/agent-process.ts";
 import type { Clusterset } from "../clusterset.ts";
+import { Client, type DnsAnswer } from "../walk-through/client.ts";
 
 /** Longer than a pod takes to start on a machine that does other things, too. */
 const PATIENCE_MS = 180_000;
 
-/** Milliseconds: a resolver that loses a datagram asks again after five seconds. */
-const CALL_MS = 12_000;
-
 const NAMESPACE = "asking";
 const POD = { apiVersion: "v1", kind: "Pod", metadata: { namespace: NAMESPACE, name: "client" } };
-
-/** The response of a DNS server for one name and one type of record. */
-export interface DnsAnswer {
-  readonly type: string;
-  readonly name: string;
-  readonly records?: readonly string[];
-  /** `ENOTFOUND`: there is no such name. `ENODATA`: there is, and it has no such record. */
-  readonly error?: string;
-}
-
-/** The result of one connection: the responding pod, or an error of images/request. */
-interface Attempt {
-  readonly name?: string;
-  readonly error?: string;
-}
 
 /** A real cluster with a client pod, which resolves names, and connects to servers that respond with their names. */
 export class AskingCluster implements CaseCluster {
   readonly id: string;
   readonly plane: { readonly admin: ApiClient };
   readonly #set: Clusterset;
+  readonly #client: Client;
 
   private constructor(set: Clusterset, id: string) {
     this.id = id;
     this.#set = set;
+    this.#client = new Client(set.clusters, id, NAMESPACE);
     this.plane = set.clusters.cluster(id).plane;
   }
 
@@ -60,9 +45,9 @@ export class AskingCluster implements CaseCluster {
     return this.#set.clusters.kubectl(this.id, ["-n", "clusterset-proxy", ...pods]);
   }
 
-  /** What the cluster's DNS server answers the pod to questions such as `A:web.shop.svc.clusterset.local`, in their order. */
-  async resolve(...questions: readonly string[]): Promise<DnsAnswer[]> {
-    return (await this.#exec(`node /app/request/resolve.ts ${questions.join(" ")}`)) as DnsAnswer[];
+  /** What the cluster's DNS server answers the pod, in the questions' order. */
+  resolve(...questions: readonly string[]): Promise<DnsAnswer[]> {
+    return this.#client.resolve(...questions);
   }
 
   /** The records that these questions are answered with, in their order; throws if one has none. */
@@ -78,21 +63,7 @@ export class AskingCluster implements CaseCluster {
    * answered is in it as a word of images/request, such as `refused`.
    */
   async answers(target: string, count: number): Promise<string[]> {
-    // It fails if an attempt did; here, that is an answer like others.
-    const attempts = await this.#exec(
-      `node /app/request/request.ts --timeout ${CALL_MS} --count ${count} '${target}' || true`,
-    );
-    const said = attempts.filter((line) => !("total" in line)) as Attempt[];
-    return said.map(({ name, error }) => name ?? error ?? "nobody");
-  }
-
-  /** Lines of JSON that a command in the pod prints. */
-  async #exec(command: string): Promise<object[]> {
-    const pod = ["-n", NAMESPACE, "exec", POD.metadata.name];
-    const said = await this.#set.clusters.kubectl(this.id, [...pod, "--", "sh", "-c", command]);
-    return said
-      .trim()
-      .split("\n")
-      .map((line) => JSON.parse(line));
+    const calls = await this.#client.calls(target, count);
+    return calls.map(({ name, error }) => name ?? error ?? "nobody");
   }
 }

@@ -17,6 +17,13 @@ export interface ClientCall extends Call {
   readonly source?: string;
 }
 
+/** The response of a DNS server for one name and one type of record. */
+export interface DnsAnswer {
+  readonly records?: readonly string[];
+  /** `ENOTFOUND`: there is no such name. `ENODATA`: there is, and it has no such record. */
+  readonly error?: string;
+}
+
 /** A pod named `client` that calls on request, by `kubectl exec`, and resolves names. */
 export class Client {
   readonly #exec: (command: string) => Promise<string>;
@@ -30,7 +37,7 @@ export class Client {
   async calls(target: string, count = CALLS): Promise<ClientCall[]> {
     // Its exit code shows that a call failed, and so do its lines.
     const said = await this.#exec(
-      `node /app/request/request.ts --count ${count} --timeout ${TIMEOUT_MS} ${target} || :`,
+      `node /app/request/request.ts --count ${count} --timeout ${TIMEOUT_MS} '${target}' || :`,
     );
     const lines = said.split("\n").slice(0, -1);
     const calls = lines.map((line) => JSON.parse(line)).filter((line) => "at" in line);
@@ -46,11 +53,18 @@ export class Client {
     return [...new Set(calls.flatMap(({ name = [] }) => name))].sort();
   }
 
+  /** What the cluster's DNS server answers to questions such as `A:web.shop.svc.clusterset.local`, in their order. */
+  async resolve(...questions: readonly string[]): Promise<DnsAnswer[]> {
+    const said = await this.#exec(`node /app/request/resolve.ts ${questions.join(" ")}`);
+    const lines = said.trim().split("\n");
+    return lines.map((line) => JSON.parse(line));
+  }
+
   /** The records of a name, in order; none, if there are no such records. Of SRV: port and target. */
-  async lookup(type: "A" | "AAAA" | "SRV", name: string): Promise<string[]> {
-    const said = JSON.parse(await this.#exec(`node /app/request/resolve.ts ${type}:${name}`));
-    if (NO_SUCH_RECORDS.includes(said.error)) return [];
-    assert.ok(Array.isArray(said.records), JSON.stringify(said));
-    return said.records;
+  async lookup(type: "A" | "AAAA" | "SRV", name: string): Promise<readonly string[]> {
+    const [answer] = await this.resolve(`${type}:${name}`);
+    if (NO_SUCH_RECORDS.includes(answer?.error ?? "")) return [];
+    assert.ok(answer?.records, JSON.stringify(answer));
+    return answer.records;
   }
 }

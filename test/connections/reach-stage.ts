@@ -1,13 +1,13 @@
 import { join } from "node:path";
 import type { Family } from "../../api/address.ts";
 import type { TestedBackend } from "../backends/tested-backend.ts";
-import { type Attempt, now, parseAttempt } from "../connections/attempt.ts";
 import { importObject, sliceObject } from "../generators/objects.ts";
 import { Lab } from "../lab/lab.ts";
 import type { Process } from "../lab/process.ts";
-import { request, serve } from "../lab/programs.ts";
+import { request, startServer } from "../lab/programs.ts";
 import { SLOWNESS } from "../lab/slowness.ts";
 import { AgentProcess, eventually, ManifestDirectory } from "../stages/agent-process.ts";
+import { type Attempt, now, parseAttempt } from "./attempt.ts";
 
 const HTTP = { name: "http", port: 80, protocol: "TCP" };
 /** UDP has no verdict of its own: it follows TCP on the same address. */
@@ -94,12 +94,11 @@ export class ReachStage implements AsyncDisposable {
     });
     const stage = new ReachStage(lab, setting, services, annotations);
     const servers = Object.entries(services).flatMap(([name, places]) =>
-      places.map((place) => {
-        const program = serve("--name", place, "--udp", `${TARGET}`);
-        return stage.#pod(place, name).spawn(program);
-      }),
+      places.map((place) =>
+        startServer(stage.#pod(place, name), "--name", place, "--udp", `${TARGET}`),
+      ),
     );
-    await Promise.all(servers.map((one) => one.line(/serving/, 60_000)));
+    await Promise.all(servers);
     await stage.agent.start();
     return stage;
   }
