@@ -1,9 +1,8 @@
 import { systemClock } from "../common/clock.ts";
 import { isUsage, type Usage } from "../common/config/usage.ts";
 import type { Logger } from "../common/log.ts";
-import { printed } from "../common/standard-output.ts";
+import { printed, stopSignal } from "../common/process.ts";
 import { startProgram } from "../common/start-program.ts";
-import { stopSignal } from "../common/stop-signal.ts";
 import { cleanup } from "./command/cleanup.ts";
 import { openObjectSource } from "./command/object-source.ts";
 import { plansOf, problemLines, renderText } from "./command/print.ts";

@@ -1,13 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { clusterOfRotation, isOwnProperty, rotationProperty } from "./cluster-properties.ts";
 import {
   clusterOfProperty,
   endpointRangesProperty,
   endpointRangesText,
   parseEndpointRanges,
 } from "./endpoint-ranges.ts";
-import { PROPERTY_CLUSTER_ID } from "./keys.ts";
+import { clusterOfRotation, isOwnProperty, PROPERTY_CLUSTER_ID, rotationProperty } from "./keys.ts";
 import { isSubdomainName } from "./names.ts";
 
 for (const [prefix, nameOf, clusterOf] of [

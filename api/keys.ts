@@ -1,3 +1,6 @@
+import { clusterOfProperty } from "./endpoint-ranges.ts";
+import { isClusterId } from "./names.ts";
+
 /** API group of ServiceExport and ServiceImport. */
 export const MCS_GROUP = "multicluster.x-k8s.io";
 /** Its versions, which have the same schema, newest first. */
@@ -119,3 +122,25 @@ export const ANNOTATION_ALLOWED_NAMESPACES = "clusterset-proxy.io/allowed-namesp
 export const ANNOTATION_DENIED_NAMESPACES = "clusterset-proxy.io/denied-namespaces";
 /** The command line, as a field manager. */
 export const CLI_NAME = "kubectl-clusterset";
+
+/** What the names of these ClusterProperties end with. */
+const ROTATION = ".rotation.clusterset-proxy.io";
+
+/**
+ * The ClusterProperty in which the controller records how it uses a cluster, for its next start and its other replicas. It is
+ * cluster-scoped, so a user who may write slices in a namespace cannot change it.
+ */
+export function rotationProperty(cluster: string): string {
+  return `${cluster}${ROTATION}`;
+}
+
+/** The cluster of such a property; undefined for other properties. */
+export function clusterOfRotation(name: string): string | undefined {
+  const cluster = name.endsWith(ROTATION) ? name.slice(0, -ROTATION.length) : "";
+  return isClusterId(cluster) ? cluster : undefined;
+}
+
+/** False for what the controller writes about clusters: it does not describe the local one. */
+export function isOwnProperty(name: string): boolean {
+  return clusterOfProperty(name) === undefined && clusterOfRotation(name) === undefined;
+}

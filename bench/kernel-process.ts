@@ -3,7 +3,7 @@
  * slice, each alone. Prints a `KernelRun`. Arguments: title, services, endpoints of each, changes, and a network namespace
  * where the backend's simplest tool does the same with the same text; without it, no text is made.
  */
-import { keepHeapSmall } from "../common/heap.ts";
+import { keepHeapSmall } from "../common/process.ts";
 import { backendOf } from "./backends.ts";
 import { bareRun } from "./bare.ts";
 import { type Pass, Pipeline } from "./pipeline.ts";

@@ -7,10 +7,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Model } from "../agent/model/model.ts";
 import { KubernetesSource } from "../agent/sources/kubernetes/kubernetes-source.ts";
 import { systemClock as clock } from "../common/clock.ts";
-import { keepHeapSmall } from "../common/heap.ts";
 import { connect } from "../common/kubernetes/connect.ts";
 import { Reflector } from "../common/kubernetes/reflector.ts";
 import { standardErrorLog } from "../common/log-writer.ts";
+import { keepHeapSmall } from "../common/process.ts";
 
 const RESOLUTION = 1;
 keepHeapSmall();

@@ -7,8 +7,7 @@ import { CommandLine } from "../test/stages/command-line.ts";
 import { candidates } from "./candidates.ts";
 import { withDryRunKinds } from "./command-line.ts";
 import { PLAIN } from "./output/table.ts";
-import { createProgram } from "./program.ts";
-import { run } from "./run.ts";
+import { createProgram, run } from "./run.ts";
 import { type Streams, terminalOn } from "./terminal.ts";
 
 function streams(columns?: number): Streams & { readonly text: () => string } {

@@ -1,7 +1,6 @@
 #!/usr/bin/env node
 import { homedir, userInfo } from "node:os";
-import { nameProcess } from "../common/process-name.ts";
-import { stopSignal } from "../common/stop-signal.ts";
+import { nameProcess, stopSignal } from "../common/process.ts";
 import { ask } from "./ask.ts";
 import { EXIT } from "./exit-code.ts";
 import { run } from "./run.ts";

@@ -55,7 +55,7 @@ const MAIN = `${import.meta.dirname}/main.ts`;
 /** Asks twice. */
 const ASKING = `--input-type=module-typescript -e '
   import { ask } from "${import.meta.dirname}/ask.ts";
-  import { stopSignal } from "${import.meta.dirname}/../common/stop-signal.ts";
+  import { stopSignal } from "${import.meta.dirname}/../common/process.ts";
   const signal = stopSignal();
   const person = { input: process.stdin, output: process.stderr, signal };
   for (const question of ["first? ", "second? "]) {

@@ -4,8 +4,7 @@ import fc from "fast-check";
 import { FakeClock } from "../test/doubles/fake-clock.ts";
 import { forAll } from "../test/generators/for-all.ts";
 import { backoff } from "./backoff.ts";
-import { type Cancel, systemClock } from "./clock.ts";
-import { deadline } from "./deadline.ts";
+import { type Cancel, deadline, systemClock } from "./clock.ts";
 
 test("the system clock never goes back", () => {
   const readings = Array.from({ length: 1000 }, () => systemClock.now());

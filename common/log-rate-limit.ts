@@ -1,4 +1,5 @@
 import type { Clock } from "./clock.ts";
+import type { Logger, LogLine } from "./log.ts";
 
 /** Log lines that one object may have at once, by default: a failover of an import has one for each port and family. */
 const BURST = 100;
@@ -72,6 +73,28 @@ export class LogRateLimit {
     for (const [object, { at }] of this.#shares) {
       if (now - at < this.#burst * this.#refill) return;
       this.#shares.delete(object);
+    }
+  }
+}
+
+/** A log with a limited rate of lines about each object. Lines that are left out are counted in the next one. */
+export class LimitedLog {
+  readonly #log: Logger;
+  readonly #limit: LogRateLimit;
+
+  /** `refill`: as of `LogRateLimit`. */
+  constructor(log: Logger, clock: Pick<Clock, "now">, refill?: number) {
+    this.#log = log;
+    this.#limit = new LogRateLimit(clock, refill);
+  }
+
+  write(object: string, line: LogLine): void {
+    if (!this.#log.enabled(line.level)) return;
+    const { write, leftOut, isFirst } = this.#limit.ration(object);
+    if (write) {
+      this.#log.write(leftOut === 0 ? line : { ...line, fields: { ...line.fields, leftOut } });
+    } else if (isFirst) {
+      this.#log.warn("Too many log lines about an object; leaving some out", { object });
     }
   }
 }

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "./clock.ts";
-import { sleep } from "./sleep.ts";
+import { sleep } from "./clock.ts";
 
 /** Options of a `PeriodicRead`. */
 export interface PeriodicReadOptions<Value> {

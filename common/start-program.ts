@@ -4,13 +4,10 @@ import type { Host } from "./config/flag.ts";
 import { helpText } from "./config/help.ts";
 import type { AnyProgram } from "./config/program.ts";
 import { isUsage, type Usage, usageText } from "./config/usage.ts";
-import { keepHeapSmall } from "./heap.ts";
 import type { LogFormat, Logger, LogLevel } from "./log.ts";
 import { standardErrorLog } from "./log-writer.ts";
 import { logNodeWarnings } from "./node-warnings.ts";
-import { nameProcess } from "./process-name.ts";
-import { printed } from "./standard-output.ts";
-import { endWhenUncaught } from "./uncaught.ts";
+import { endWhenUncaught, keepHeapSmall, nameProcess, printed } from "./process.ts";
 import { versionText } from "./version.ts";
 
 /** Exit code of a usage error. */

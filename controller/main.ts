@@ -1,8 +1,7 @@
+import { stopSignal } from "../common/process.ts";
 import { startProgram } from "../common/start-program.ts";
-import { stopSignal } from "../common/stop-signal.ts";
 import { run } from "./command/run.ts";
-import { parseConfig } from "./config/config.ts";
-import { CONTROLLER } from "./config/program.ts";
+import { CONTROLLER, parseConfig } from "./config/config.ts";
 
 await startProgram(
   CONTROLLER,

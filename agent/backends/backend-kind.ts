@@ -3,8 +3,13 @@ import type { Cidr } from "../../api/cidr.ts";
 import type { Reason } from "../../api/reasons.ts";
 import type { Scheduler } from "../../api/scheduler.ts";
 import type { Logger } from "../../common/log.ts";
-import type { AnyBackend, ConnectionCounters, KernelReader, Masquerade } from "./backend.ts";
-import type { Limits } from "./limits.ts";
+import type {
+  AnyBackend,
+  ConnectionCounters,
+  KernelReader,
+  Limits,
+  Masquerade,
+} from "./backend.ts";
 import type { Requirements } from "./requirements.ts";
 
 /** Flags of backends; agent/config/flags.ts documents them. */

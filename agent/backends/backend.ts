@@ -1,6 +1,6 @@
 import type { Cidr } from "../../api/cidr.ts";
 import type { ObjectKey } from "../../api/names.ts";
-import type { Protocol } from "../../api/protocol.ts";
+import { PROTOCOLS, type Protocol } from "../../api/protocol.ts";
 import type { Reason } from "../../api/reasons.ts";
 import type { VirtualService } from "../plan/virtual-service.ts";
 
@@ -204,3 +204,14 @@ export interface DestinationCount {
   /** Connections since the destination was added. */
   readonly total: number;
 }
+
+/** What this node supports for services of one IP family; a service that needs more is left out. */
+export interface Limits {
+  /** True if the node can keep a client on one endpoint (ClientIP affinity). */
+  readonly affinity: boolean;
+  /** Protocols of ports that can be programmed. */
+  readonly protocols: ReadonlySet<Protocol>;
+}
+
+/** Everything is supported; also assumed if it cannot be tested. */
+export const UNLIMITED: Limits = { affinity: true, protocols: new Set(PROTOCOLS) };

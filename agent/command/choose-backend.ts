@@ -1,7 +1,7 @@
 import type { Clock } from "../../common/clock.ts";
+import { sleep } from "../../common/clock.ts";
 import { CodedError } from "../../common/errors.ts";
 import type { Logger } from "../../common/log.ts";
-import { sleep } from "../../common/sleep.ts";
 import {
   type BackendConfig,
   type BackendKind,

@@ -1,8 +1,8 @@
 import type { Family } from "../../api/address.ts";
 import type { Cidr } from "../../api/cidr.ts";
 import type { Clock } from "../../common/clock.ts";
+import { sleep } from "../../common/clock.ts";
 import type { Logger } from "../../common/log.ts";
-import { sleep } from "../../common/sleep.ts";
 import type { BackendKind, Leftover, Variant } from "../backends/backend-kind.ts";
 
 /** Milliseconds until a failed removal is tried again: doubled each time, up to the longest. */

@@ -1,6 +1,6 @@
 import type { Clock } from "../../common/clock.ts";
+import { sleep } from "../../common/clock.ts";
 import type { Logger } from "../../common/log.ts";
-import { sleep } from "../../common/sleep.ts";
 import { NodeLock } from "../system/node-lock.ts";
 
 /** Milliseconds between two tries. */

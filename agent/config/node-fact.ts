@@ -1,8 +1,7 @@
 import { isAddress, parseAddress } from "../../api/address.ts";
 import { type Cidr, cidrOf, contains, overlap } from "../../api/cidr.ts";
-import { isOwnProperty } from "../../api/cluster-properties.ts";
 import { clusterOfProperty, parseEndpointRanges } from "../../api/endpoint-ranges.ts";
-import { PROPERTY_CLUSTER_ID } from "../../api/keys.ts";
+import { isOwnProperty, PROPERTY_CLUSTER_ID } from "../../api/keys.ts";
 import { type Usage, usage } from "../../common/config/usage.ts";
 import type { ClusterNetwork, NodeFact, NodeObservation } from "../model/facts.ts";
 import type { AgentConfig } from "./config.ts";

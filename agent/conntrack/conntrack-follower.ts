@@ -2,7 +2,7 @@ import type { Cidr } from "../../api/cidr.ts";
 import type { ObjectKey } from "../../api/names.ts";
 import type { Cancel, Clock } from "../../common/clock.ts";
 import type { VirtualService } from "../plan/virtual-service.ts";
-import type { Follower } from "../sync/follower.ts";
+import type { Follower } from "../sync/reconciler-events.ts";
 import { type CleanupOptions, CleanupSchedule } from "./cleanup-schedule.ts";
 import type { EndpointRemoval } from "./endpoint-removal.ts";
 import { programmedPort } from "./programmed-port.ts";

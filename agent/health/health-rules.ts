@@ -1,7 +1,6 @@
 import type { Family } from "../../api/address.ts";
 import type { Cidr } from "../../api/cidr.ts";
-import { type Chain, commentsOf, replaceTable } from "../backends/nft/chains.ts";
-import { WORDS } from "../backends/nft/words.ts";
+import { type Chain, commentsOf, replaceTable, WORDS } from "../backends/nft/chains.ts";
 import type { SetLayout } from "../system/nftables/element.ts";
 
 /** The name of the table, in each family. Backends have tables of their own, because this one is for all of them. */

@@ -10,8 +10,7 @@ import type { Cidr } from "../../api/cidr.ts";
 import { CodedError } from "../../common/errors.ts";
 import type { Element, ElementChange, SetLayout } from "../system/nftables/element.ts";
 import { NftElements } from "../system/nftables/nft-elements.ts";
-import { removeTable } from "../system/nftables/remove-table.ts";
-import { ruleComments } from "../system/nftables/rule-comments.ts";
+import { removeTable, ruleComments } from "../system/nftables/rule-comments.ts";
 import { execLines } from "../system/run-program.ts";
 import type { Answered, Evidence, Overdue, SilentEndpoint, TcpEndpoint } from "./evidence.ts";
 import {

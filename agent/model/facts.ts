@@ -2,14 +2,14 @@ import type { Address, Family } from "../../api/address.ts";
 import type { Cidr } from "../../api/cidr.ts";
 import type { HealthScope } from "../../api/health.ts";
 import type { ObjectKey } from "../../api/names.ts";
-import type { Port } from "../../api/port.ts";
+import type { Port } from "../../api/protocol.ts";
 import type { Scheduler } from "../../api/scheduler.ts";
 import type { Shift } from "../../api/shift.ts";
-import type { ClusterSelector } from "../../api/tiers/cluster-selector.ts";
+import type { ClusterSelector } from "../../api/tiers/cluster-selectors.ts";
 import type { Endpoints } from "./endpoints.ts";
 import type { MinReady } from "./min-ready.ts";
 
-export type { Port } from "../../api/port.ts";
+export type { Port } from "../../api/protocol.ts";
 export type { EndpointCondition, EndpointFact } from "./endpoints.ts";
 
 /** Facts: one immutable value per Kubernetes object, validated by a strict parser. */

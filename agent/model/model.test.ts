@@ -3,8 +3,8 @@ import { describe, test } from "node:test";
 import fc from "fast-check";
 import { cidr, importFact, sliceFact } from "../../test/generators/facts.ts";
 import { forAll } from "../../test/generators/for-all.ts";
+import { nodeShare } from "../sync/node-shifts.ts";
 import { Model } from "./model.ts";
-import { nodeShare } from "./node-share.ts";
 
 /** The keys that became dirty, by name, since the last look. */
 function dirty(model: Model): string[] {

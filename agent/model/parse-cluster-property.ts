@@ -1,9 +1,9 @@
 import { clusterOfProperty, parseEndpointRanges } from "../../api/endpoint-ranges.ts";
 import { PROPERTY_CLUSTER_ID } from "../../api/keys.ts";
 import { isClusterId, isSubdomainName } from "../../api/names.ts";
+import type { Parsed } from "../../api/parse/complaints.ts";
 import { fieldAt } from "../../api/parse/fields.ts";
 import { parseClusterObject } from "../../api/parse/object-name.ts";
-import type { Parsed } from "../../api/parse/parsed.ts";
 import type { PropertyFact } from "./facts.ts";
 
 /** Longest value (KEP-2149; the CRD as shipped does not enforce it). */

@@ -2,11 +2,10 @@ import { isAddress, parseAddress } from "../../api/address.ts";
 import { type Cidr, isCidr, parseCidr } from "../../api/cidr.ts";
 import { LABEL_REGION, LABEL_ZONE } from "../../api/keys.ts";
 import { isLabelValue, isSubdomainName } from "../../api/names.ts";
-import type { Complaints } from "../../api/parse/complaints.ts";
+import type { Complaints, Parsed } from "../../api/parse/complaints.ts";
 import { field, fieldAt, isUnset } from "../../api/parse/fields.ts";
 import { parseClusterObject } from "../../api/parse/object-name.ts";
-import { parseLabel } from "../../api/parse/parse-label.ts";
-import type { Parsed } from "../../api/parse/parsed.ts";
+import { parseLabel } from "../../api/parse/parse-text.ts";
 import type { NodeObjectFact } from "./facts.ts";
 
 /** Limits; a node has two ranges (one per family), and addresses of a few interfaces. */

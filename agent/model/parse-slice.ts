@@ -15,7 +15,7 @@ import {
   isSubdomainName,
   objectKey,
 } from "../../api/names.ts";
-import type { Complaints } from "../../api/parse/complaints.ts";
+import type { Complaints, Parsed } from "../../api/parse/complaints.ts";
 import { fieldAt, isUnset } from "../../api/parse/fields.ts";
 import { Interner } from "../../api/parse/interner.ts";
 import { parseObjectName } from "../../api/parse/object-name.ts";
@@ -27,11 +27,9 @@ import {
   parseEndpointAddress,
   parseEndpoints,
 } from "../../api/parse/parse-endpoint.ts";
-import { parseLabel } from "../../api/parse/parse-label.ts";
 import { CLAIMS, parsePort, parsePorts } from "../../api/parse/parse-ports.ts";
 import { parseProperties } from "../../api/parse/parse-properties.ts";
-import { parseText } from "../../api/parse/parse-text.ts";
-import type { Parsed } from "../../api/parse/parsed.ts";
+import { parseLabel, parseText } from "../../api/parse/parse-text.ts";
 import { parseShift } from "../../api/shift.ts";
 import { type EndpointCondition, type EndpointFact, Endpoints } from "./endpoints.ts";
 import type { SliceFact } from "./facts.ts";

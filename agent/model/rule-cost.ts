@@ -1,4 +1,4 @@
-import { endpointCost } from "../../api/endpoint-cost.ts";
+import { endpointCost } from "../../api/fair-budget.ts";
 import type { ImportFact, SliceFact } from "./facts.ts";
 
 /**

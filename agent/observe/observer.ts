@@ -2,11 +2,11 @@ import type { ObjectKey } from "../../api/names.ts";
 import type { Problem } from "../../api/problem.ts";
 import type { Clock } from "../../common/clock.ts";
 import { codeOf } from "../../common/errors.ts";
-import { LimitedLog } from "../../common/limited-log.ts";
 import type { Logger, LogLine } from "../../common/log.ts";
+import { LimitedLog } from "../../common/log-rate-limit.ts";
 import type { ImportPlan } from "../plan/import-plan.ts";
 import type { ConntrackFact } from "../preflight/conntrack-table.ts";
-import type { Finding } from "../preflight/finding.ts";
+import { type Finding, findingName } from "../preflight/finding.ts";
 import type { AgentEvents } from "../sync/agent.ts";
 import type {
   Attempt,
@@ -17,7 +17,6 @@ import type {
   Released,
   Retained,
 } from "../sync/reconciler-events.ts";
-import { findingTransitions } from "./finding-transitions.ts";
 import { type AgentMetrics, errorLabel } from "./metrics.ts";
 import { type ImportSummary, summaryOf } from "./summary.ts";
 import { problemTransitions, transitions } from "./transitions.ts";
@@ -186,4 +185,34 @@ export class Observer implements AgentEvents {
     const known = this.#seen.size === 0 && line.level === "info";
     this.#limited.write(object, known ? { ...line, level: "debug" } : line);
   }
+}
+
+/** A log line for each finding whose state or reason changed between two checks; its advice may change every time. PURE. */
+export function findingTransitions(
+  previous: readonly Finding[],
+  next: readonly Finding[],
+): LogLine[] {
+  const before = new Map(previous.map((finding) => [findingName(finding), finding]));
+  return next.flatMap((finding) => {
+    const was = before.get(findingName(finding));
+    if (was?.state === finding.state && was.reason === finding.reason) return [];
+    return lineOf(was, finding);
+  });
+}
+
+function lineOf(was: Finding | undefined, { state, ...finding }: Finding): LogLine[] {
+  if (state === "failing") {
+    return [{ level: "warn", message: "Preflight check failed", fields: finding }];
+  }
+  const { check, family } = finding;
+  const about = { check, ...(family !== undefined && { family }) };
+  if (was?.state === "failing") {
+    const fields = { ...about, was: was.reason };
+    if (state === "ok") return [{ level: "info", message: "Preflight check passes again", fields }];
+    return [{ level: "info", message: "Preflight check result became unknown", fields }];
+  }
+  if (state === "ok") return [];
+  // A check that did not run is not news.
+  const level = finding.reason === "not-tested" ? "debug" : "info";
+  return [{ level, message: "Preflight check result is unknown", fields: finding }];
 }

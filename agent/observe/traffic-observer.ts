@@ -1,8 +1,8 @@
 import { shown } from "../../api/problem.ts";
 import type { Logger } from "../../common/log.ts";
 import type { NodeFact, SliceFact } from "../model/facts.ts";
-import { memberTiers } from "../plan/member-tiers.ts";
-import type { MemberCount, TrafficEvents } from "../traffic/member-counts.ts";
+import { memberTiers } from "../plan/origin.ts";
+import type { MemberCount, TrafficEvents } from "../traffic/traffic-table.ts";
 import { type AgentMetrics, errorLabel } from "./metrics.ts";
 
 /** Label values for endpoints of no known cluster. No cluster has this tier, so one of that name has series of its own. */

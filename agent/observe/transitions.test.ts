@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { Problem } from "../../api/problem.ts";
 import type { LogLine } from "../../common/log.ts";
 import { type Finding, failing, ok, unknown } from "../preflight/finding.ts";
-import { findingTransitions } from "./finding-transitions.ts";
+import { findingTransitions } from "./observer.ts";
 import type { ImportSummary, PortSummary } from "./summary.ts";
 import { problemTransitions, transitions } from "./transitions.ts";
 

@@ -1,5 +1,5 @@
 import type { ObjectKey } from "../../api/names.ts";
-import type { Origin } from "../../api/tiers/origin.ts";
+import type { Origin } from "../../api/tiers/cluster-selectors.ts";
 import { type Tiers, tierIndex } from "../../api/tiers/tiers.ts";
 import type {
   EndpointCondition,
@@ -11,7 +11,6 @@ import type {
 } from "../model/facts.ts";
 import type { Silence } from "../model/silence.ts";
 import { originOf } from "./origin.ts";
-import { shiftedCondition } from "./shifted.ts";
 import { isSilent, tcpPortsOf } from "./silent.ts";
 
 /** An endpoint that listens on a port of an import, with all inputs of `choose`. */
@@ -81,4 +80,14 @@ function place(endpoint: EndpointFact, origin: Origin, node: NodeFact) {
   const sameRegion = mine || (origin.region !== undefined && origin.region === node.region);
   const inThisZone = sameRegion && endpoint.zone !== undefined && endpoint.zone === node.zone;
   return { onThisNode, inThisZone };
+}
+
+/** The condition of an endpoint as this node uses it: while it waits, the one from before the shift of its slice. PURE. */
+function shiftedCondition(
+  condition: EndpointCondition,
+  { shift, waits }: Pick<SliceFact, "shift" | "waits">,
+): EndpointCondition {
+  if (waits === undefined || shift === undefined) return condition;
+  if (shift.direction === "draining") return condition === "serving" ? "ready" : condition;
+  return condition === "ready" ? "serving" : condition;
 }

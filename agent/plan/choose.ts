@@ -2,9 +2,7 @@ import type { Reason } from "../../api/reasons.ts";
 import type { ImportFact } from "../model/facts.ts";
 import type { Candidate } from "./candidates.ts";
 import { withoutDuplicates } from "./duplicates.ts";
-import { nearestWithEnough } from "./enough-ready.ts";
-import { narrow } from "./narrow.ts";
-import { sharesOf } from "./shares.ts";
+import { narrow, nearestWithEnough, sharesOf } from "./policies.ts";
 import type { PortReason, Share } from "./virtual-service.ts";
 
 /** An import's policies for the choice among its endpoints. */

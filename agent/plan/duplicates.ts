@@ -1,4 +1,4 @@
-import { compareText } from "../../api/compare-text.ts";
+import { compareText } from "../../api/names.ts";
 import type { Reason } from "../../api/reasons.ts";
 import type { Candidate } from "./candidates.ts";
 

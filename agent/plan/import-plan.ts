@@ -2,6 +2,7 @@ import type { Family } from "../../api/address.ts";
 import type { ObjectKey } from "../../api/names.ts";
 import type { Protocol } from "../../api/protocol.ts";
 import type { Reason } from "../../api/reasons.ts";
+import { portInFamily } from "../model/model.ts";
 import type { Allowance } from "../model/rule-budget.ts";
 import type { VirtualService } from "./virtual-service.ts";
 
@@ -69,4 +70,13 @@ export interface Excluded {
   /** `ns/name:port` of the port; absent if excluded from all ports. */
   readonly servicePort?: string;
   readonly reason: Reason;
+}
+
+/** The tier that each port uses, as `ImportView.inUse`. PURE. */
+export function usedTiers({ services }: ImportPlan): ReadonlyMap<string, string> {
+  return new Map(
+    services.flatMap((service) =>
+      service.tier === undefined ? [] : [[portInFamily(service), service.tier] as const],
+    ),
+  );
 }

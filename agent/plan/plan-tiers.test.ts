@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { PROPERTY_CLUSTER_ID, PROPERTY_REGION } from "../../api/keys.ts";
-import type { ClusterSelector } from "../../api/tiers/cluster-selector.ts";
+import type { ClusterSelector } from "../../api/tiers/cluster-selectors.ts";
 import { tierIndex, tiersOf } from "../../api/tiers/tiers.ts";
 import { nodeFact } from "../../test/generators/facts.ts";
 import { forAll } from "../../test/generators/for-all.ts";

@@ -1,6 +1,9 @@
-import { FAMILIES, type Family } from "../../api/address.ts";
+import { type Address, FAMILIES, type Family } from "../../api/address.ts";
+import { classOf } from "../../api/address-class.ts";
+import { type Cidr, contains } from "../../api/cidr.ts";
 import type { Reason } from "../../api/reasons.ts";
 import { type Tiers, tierIndex, tiersOf } from "../../api/tiers/tiers.ts";
+import type { VipHolder } from "../../api/vip-holders.ts";
 import type { ImportFact, NodeFact, Port, SliceFact } from "../model/facts.ts";
 import { type ImportView, portInFamily } from "../model/model.ts";
 import type { Allowance } from "../model/rule-budget.ts";
@@ -8,10 +11,9 @@ import { importCost } from "../model/rule-cost.ts";
 import { candidatesOf } from "./candidates.ts";
 import { type Choice, choose } from "./choose.ts";
 import type { Excluded, ImportPlan, PlannedVip, Remark } from "./import-plan.ts";
-import { deadBy, listedEndpoints } from "./listed-endpoints.ts";
 import { importerOf, originOf } from "./origin.ts";
+import { isSilent } from "./silent.ts";
 import { budgeted, type LeftOut } from "./slice-budget.ts";
-import { planVip } from "./vips.ts";
 import { destination, servicePortName, type VirtualService } from "./virtual-service.ts";
 
 /** The decision about one port in one family. */
@@ -214,4 +216,77 @@ function planPort(
   }));
   const unexposed = notExposing.map((slice) => wholeSlice(slice, "port-not-exposed", servicePort));
   return { service, excluded: [...excluded, ...unexposed] };
+}
+
+/** Decides about one VIP. An explicit VIP must be allowed, and not be an address that the node or its cluster needs. */
+export function planVip(
+  vip: Address,
+  heldBy: ReadonlyMap<string, VipHolder>,
+  node: NodeFact,
+  listed?: ReadonlySet<string>,
+): PlannedVip {
+  const reason = rejection(vip, node);
+  if (reason !== undefined) return { address: vip.text, reason };
+  if (listed?.has(vip.text)) return { address: vip.text, reason: "vip-in-use" };
+  const holder = heldBy.get(vip.text);
+  if (holder === "contested") return { address: vip.text, reason: "vip-contested" };
+  if (holder !== undefined) return { address: vip.text, reason: "vip-conflict", heldBy: holder };
+  return { address: vip.text, reason: "programmed" };
+}
+
+function rejection(vip: Address, node: NodeFact): Reason | undefined {
+  if (!node.clusterSetCidrs.some((cidr) => cidr.family === vip.family)) return "family-off";
+  if (node.reservedAddresses.has(vip.text) || classOf(vip) !== undefined) return "vip-reserved";
+  if (node.clusterSetCidrs.some((cidr) => contains(cidr, vip))) return undefined;
+  const isIn = (ranges: readonly Cidr[]) => ranges.some((cidr) => contains(cidr, vip));
+  const { podCidrs, nodePodCidrs, serviceCidrs, subnets, network } = node;
+  if (network.addresses.has(vip.text)) return "vip-reserved";
+  if ([podCidrs, nodePodCidrs, serviceCidrs, subnets, network.ranges].some(isIn)) {
+    return "vip-reserved";
+  }
+  // A range of all addresses says nothing.
+  const isOfPeer = (ranges: readonly Cidr[]) => isIn(ranges.filter(({ bits }) => bits > 0));
+  if ([...node.endpointRanges.values()].some(isOfPeer)) return "vip-reserved";
+  return isIn(node.explicitVipCidrs) ? undefined : "vip-not-allowed";
+}
+
+/** Whether an endpoint of a slice is dead although the slice lists it. */
+type IsDead = (slice: SliceFact, address: string, port: number) => boolean;
+
+/**
+ * Two witnesses show that a TCP endpoint is dead: it does not answer this node, and its cluster is out of rotation (`serving`): its
+ * Lease has expired, or an operator has drained it. A dead cluster cannot delete its slices. One witness is not enough: an API server that is away says nothing
+ * about pods, and an endpoint that takes no new connection may serve old ones.
+ */
+function deadBy(
+  { silence }: Pick<ImportView, "silence">,
+  fact: ImportFact,
+  node: NodeFact,
+): IsDead {
+  return (slice, address, port) => {
+    const { cluster } = originOf(slice, node);
+    const listener = { address, tcpPorts: [port], ...(cluster !== undefined && { cluster }) };
+    return silence !== undefined && isSilent(listener, silence, fact, node);
+  };
+}
+
+/** All endpoints that slices list for the port of `service`, without dead ones: of any condition and tier, in active and inactive slices. */
+function listedEndpoints(
+  service: VirtualService,
+  slices: readonly SliceFact[],
+  isDead: IsDead,
+): readonly string[] {
+  const found = new Set<string>();
+  for (const slice of slices) {
+    if (slice.family !== service.family) continue;
+    const target = slice.ports.find(
+      ({ name, protocol }) => name === service.portName && protocol === service.protocol,
+    );
+    if (target === undefined) continue;
+    for (const { address, condition } of slice.endpoints) {
+      if (condition === "serving" && isDead(slice, address, target.port)) continue;
+      found.add(destination(address, target.port));
+    }
+  }
+  return [...found];
 }

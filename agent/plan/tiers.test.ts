@@ -4,9 +4,8 @@ import { tierIndex, tiersOf } from "../../api/tiers/tiers.ts";
 import { candidate } from "../../test/generators/candidates.ts";
 import { nodeFact, sliceFact } from "../../test/generators/facts.ts";
 import type { NodeFact, SliceFact } from "../model/facts.ts";
-import { memberTiers } from "./member-tiers.ts";
-import { importerOf, originOf } from "./origin.ts";
-import { sharesOf } from "./shares.ts";
+import { importerOf, memberTiers, originOf } from "./origin.ts";
+import { sharesOf } from "./policies.ts";
 
 type Origin = Partial<Pick<SliceFact, "cluster" | "region">>;
 const MINE = "eu-west";

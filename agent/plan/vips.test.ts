@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { address, cidr, nodeFact } from "../../test/generators/facts.ts";
 import type { NodeFact } from "../model/facts.ts";
-import { planVip } from "./vips.ts";
+import { planVip } from "./plan.ts";
 
 // The node: ClusterSet CIDRs 241.0.0.0/8 and fd00:241::/108, pods 10.1.0.0/16 and fd10:1::/32, Services
 // 10.96.0.0/12, its own address 192.0.2.1/24.

@@ -1,18 +1,17 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { cidr } from "../../test/generators/facts.ts";
-import { requirementsOf } from "../backends/iptables/requirements.ts";
-import { REQUIREMENTS } from "../backends/ipvs/requirements.ts";
+import { requirementsOf } from "../backends/iptables/kind.ts";
+import { REQUIREMENTS } from "../backends/ipvs/kind.ts";
 import type { Tool } from "../backends/requirements.ts";
 import type { ProgramResult } from "../system/program-result.ts";
 import { checkBridges, parseBridges } from "./bridges.ts";
 import { checkConntrack, parseConntrack } from "./conntrack-table.ts";
-import { checkForwarding } from "./forwarding.ts";
 import { checkLocks, mountOf } from "./lock-file.ts";
 import { parseLinks } from "./pods.ts";
+import { checkForwarding, checkTools, parseTool } from "./preflight.ts";
 import { checkRoute, parseRoute, type RouteFact, routeQuery } from "./route.ts";
 import { checkServiceRange, parseServiceRanges } from "./service-range.ts";
-import { checkTools, parseTool } from "./tools.ts";
 
 function output(stdout: string): ProgramResult {
   return { status: 0, stdout, stderr: "", missing: false };

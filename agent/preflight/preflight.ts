@@ -1,8 +1,7 @@
 import { addressFromHex, type Family } from "../../api/address.ts";
 import { type Cidr, familiesIn, ofFamily } from "../../api/cidr.ts";
-import type { Clock } from "../../common/clock.ts";
-import { sleep } from "../../common/sleep.ts";
-import type { Requirements } from "../backends/requirements.ts";
+import { type Clock, sleep } from "../../common/clock.ts";
+import type { RejectedExtension, Requirements, Tool, Version } from "../backends/requirements.ts";
 import type { Argv, ProgramResult } from "../system/program-result.ts";
 import { BRIDGE_FILTER, BRIDGE_QUERY, checkBridges, parseBridges } from "./bridges.ts";
 import {
@@ -11,8 +10,7 @@ import {
   checkConntrack,
   parseConntrack,
 } from "./conntrack-table.ts";
-import { type Finding, worst } from "./finding.ts";
-import { checkForwarding, FORWARDING } from "./forwarding.ts";
+import { type Finding, failing, ok, unknown, worst } from "./finding.ts";
 import {
   checkInvalid,
   dropsInvalid,
@@ -21,7 +19,6 @@ import {
   LIBERAL_FILE,
 } from "./invalid-segments.ts";
 import { checkLocks, MOUNTS } from "./lock-file.ts";
-import { checkExtensions } from "./missing-extensions.ts";
 import {
   checkPods,
   inNamespace,
@@ -36,7 +33,6 @@ import {
 } from "./pods.ts";
 import { checkRoute, isPlain, parseRoute, type RouteFact, routeQuery } from "./route.ts";
 import { checkServiceRange, parseServiceRanges, serviceRangeQuery } from "./service-range.ts";
-import { checkTools, parseTool } from "./tools.ts";
 
 /** What preflight needs. */
 export interface PreflightOptions {
@@ -237,4 +233,83 @@ function probeAddress({ family, hex, bits }: Cidr): string {
   const size = 1n << (width - BigInt(bits));
   const last = BigInt(`0x${hex}`) + (size > 2n ? size - 2n : 0n);
   return addressFromHex(last.toString(16).padStart(family === "IPv4" ? 8 : 32, "0")).text;
+}
+
+/** Whether the node supports the extensions that our rules use; `rejected` is undefined if they could not be tested. */
+export function checkExtensions(
+  family: Family,
+  rejected: readonly RejectedExtension[] | undefined,
+): Finding {
+  const key = { check: "extensions", family } as const;
+  if (rejected === undefined) {
+    const advice = "Cannot test extensions in a new network namespace (unshare, CAP_SYS_ADMIN).";
+    return unknown(key, advice);
+  }
+  const [first] = rejected;
+  if (first === undefined) return ok(key);
+  const each = rejected.map(
+    ({ name, lost, message }) => `${name} (needed for ${lost}; ${message})`,
+  );
+  const advice = `The kernel or iptables rejects ${each.join(", ")}. Load the module (modprobe xt_${first.name}), or install the kernel's extra modules.`;
+  return failing(key, "extension-missing", advice);
+}
+
+/** The sysctl for each family, as a file and by its name. */
+const FORWARDING: Readonly<Record<Family, { readonly file: string; readonly sysctl: string }>> = {
+  IPv4: { file: "/proc/sys/net/ipv4/ip_forward", sysctl: "net.ipv4.ip_forward" },
+  IPv6: { file: "/proc/sys/net/ipv6/conf/all/forwarding", sysctl: "net.ipv6.conf.all.forwarding" },
+};
+
+/**
+ * Whether the node forwards packets of pods. `text`: the content of the sysctl's file. A strict rp_filter is no finding: the
+ * kernel compares the endpoint's address with its routes, not the ClusterSetIP.
+ */
+export function checkForwarding(family: Family, text: string | undefined): Finding {
+  const key = { check: "forwarding", family } as const;
+  const { file, sysctl } = FORWARDING[family];
+  if (text === undefined)
+    return unknown(key, `Cannot read ${file}: is ${family} disabled in this kernel?`);
+  if (text.trim() !== "0") return ok(key);
+  const advice = `The node does not forward ${family}, so its pods reach no other host. Run sysctl -w ${sysctl}=1, and set it in /etc/sysctl.d.`;
+  return failing(key, "forwarding-off", advice);
+}
+
+/** A tool as it is installed. */
+interface ToolFact {
+  readonly tool: Tool;
+  readonly missing: boolean;
+  /** Absent if it is missing, or prints none. */
+  readonly version?: Version;
+}
+
+/** Parses what the tool's version query printed. */
+export function parseTool(tool: Tool, { missing, stdout }: ProgramResult): ToolFact {
+  const [, major, minor, patch] = /\bv(\d+)\.(\d+)\.(\d+)/.exec(stdout) ?? [];
+  if (major === undefined) return { tool, missing };
+  return { tool, missing, version: [Number(major), Number(minor), Number(patch)] };
+}
+
+/** Whether the tools are installed, and new enough. */
+export function checkTools(facts: readonly ToolFact[]): Finding {
+  const key = { check: "tools" } as const;
+  const gone = facts.filter(({ missing }) => missing).map(({ tool }) => tool);
+  const [first] = gone;
+  if (first !== undefined) {
+    const names = gone.map(({ program }) => program).join(", ");
+    const advice = `${names}: not installed, so no rule can be programmed. ${first.install}.`;
+    return failing(key, "tool-missing", advice);
+  }
+  for (const { tool, version } of facts) {
+    const { program, oldest } = tool;
+    if (version === undefined) return unknown(key, `${program} prints no version.`);
+    if (oldest === undefined || !isOlder(version, oldest)) continue;
+    const advice = `${program} is ${version.join(".")}, older than ${oldest.join(".")}, and known to lose or reject such rules. Install a newer version.`;
+    return failing(key, "tool-old", advice);
+  }
+  return ok(key);
+}
+
+function isOlder(version: Version, than: Version): boolean {
+  const i = version.findIndex((number, at) => number !== than[at]);
+  return i >= 0 && (version[i] ?? 0) < (than[i] ?? 0);
 }

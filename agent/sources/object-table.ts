@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import type { Parsed } from "../../api/parse/parsed.ts";
+import type { Parsed } from "../../api/parse/complaints.ts";
 import type { Problem } from "../../api/problem.ts";
 
 /** The facts and problems of one object. */

@@ -14,7 +14,7 @@ import type {
   Programmed,
   Transaction,
 } from "../backends/backend.ts";
-import { type Limits, UNLIMITED } from "../backends/limits.ts";
+import { type Limits, UNLIMITED } from "../backends/backend.ts";
 import type { NodeFact, NodeObservation } from "../model/facts.ts";
 import { Model } from "../model/model.ts";
 import type { RuleLimits } from "../model/rule-budget.ts";
@@ -22,10 +22,9 @@ import type { ImportPlan } from "../plan/import-plan.ts";
 import type { Source, SourceEvents } from "../sources/source.ts";
 import { CheckInterval } from "./check-interval.ts";
 import { Plans } from "./desired-state.ts";
-import type { Follower } from "./follower.ts";
 import { NodeShifts } from "./node-shifts.ts";
 import { Reconciler } from "./reconciler.ts";
-import type { ReconcilerEvents } from "./reconciler-events.ts";
+import type { Follower, ReconcilerEvents } from "./reconciler-events.ts";
 import { UnlistedEndpoints } from "./unlisted-endpoints.ts";
 
 /** Receives what the agent decided and did. */

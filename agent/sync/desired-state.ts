@@ -3,11 +3,10 @@ import type { Cidr } from "../../api/cidr.ts";
 import type { ObjectKey } from "../../api/names.ts";
 import type { NodeFact } from "../model/facts.ts";
 import type { ImportView, Model } from "../model/model.ts";
-import type { ImportPlan } from "../plan/import-plan.ts";
+import { type ImportPlan, usedTiers } from "../plan/import-plan.ts";
 import { planImport } from "../plan/plan.ts";
 import type { VirtualService } from "../plan/virtual-service.ts";
 import type { NodeShifts } from "./node-shifts.ts";
-import { TiersInUse } from "./tiers-in-use.ts";
 import type { UnlistedEndpoints } from "./unlisted-endpoints.ts";
 
 /** What the kernel of one family should hold, as of now. */
@@ -145,4 +144,27 @@ function endpointsOf({ plan }: Planned): number {
 
 function servicesOf({ services }: ImportPlan, family: Family): VirtualService[] {
   return services.filter((service) => service.family === family);
+}
+
+/**
+ * The tier that each port used in the last plan, of imports whose policy depends on it. A new process knows none; it then uses a tier as soon as
+ * that has enough.
+ */
+class TiersInUse {
+  readonly #imports = new Map<ObjectKey, ReadonlyMap<string, string>>();
+
+  /** The view, with the tiers in use. */
+  view(view: ImportView): ImportView {
+    const inUse = this.#imports.get(view.key);
+    return inUse === undefined || view.fact?.minReady === undefined ? view : { ...view, inUse };
+  }
+
+  /** An import was planned from this view, or is unknown now. */
+  planned(key: ObjectKey, view: ImportView | undefined, plan: ImportPlan | undefined): void {
+    if (view?.fact?.minReady === undefined || plan === undefined) {
+      this.#imports.delete(key);
+      return;
+    }
+    this.#imports.set(key, usedTiers(plan));
+  }
 }

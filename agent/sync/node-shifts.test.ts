@@ -7,9 +7,8 @@ import { FakeClock } from "../../test/doubles/fake-clock.ts";
 import { importFact, nodeFact, sliceFact } from "../../test/generators/facts.ts";
 import { forAll } from "../../test/generators/for-all.ts";
 import type { EndpointCondition, SliceFact } from "../model/facts.ts";
-import { nodeShare } from "../model/node-share.ts";
 import { planImport } from "../plan/plan.ts";
-import { NodeShifts } from "./node-shifts.ts";
+import { NodeShifts, nodeShare } from "./node-shifts.ts";
 
 const START = Date.UTC(2026, 10, 24);
 const WINDOW = 600_000;

@@ -5,7 +5,7 @@ import type { ObjectKey } from "../../api/names.ts";
 import { codeOf } from "../../common/errors.ts";
 import { virtualService } from "../../test/generators/services.ts";
 import { ReconcilerStage } from "../../test/stages/reconciler-stage.ts";
-import { UNLIMITED } from "../backends/limits.ts";
+import { UNLIMITED } from "../backends/backend.ts";
 import type { VirtualService } from "../plan/virtual-service.ts";
 
 /** Longer than the longest wait before quarantined services are tried again. */

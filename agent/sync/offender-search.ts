@@ -5,8 +5,7 @@ import type { Programmed } from "../backends/backend.ts";
 import type { VirtualService } from "../plan/virtual-service.ts";
 import { bisect } from "./bisect.ts";
 import type { DesiredState } from "./desired-state.ts";
-import { type Quarantine, withoutAffinity } from "./quarantine.ts";
-import { refOf, type ServiceRef } from "./service-ref.ts";
+import { type Quarantine, refOf, type ServiceRef, withoutAffinity } from "./quarantine.ts";
 
 /** Attempts of one bisection that may be rejected. Each costs a transaction and a read of everything. */
 const MOST_REJECTED = 64;

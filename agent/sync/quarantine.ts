@@ -2,14 +2,13 @@ import { isDeepStrictEqual } from "node:util";
 import type { ObjectKey } from "../../api/names.ts";
 import { type BackoffBounds, backoff } from "../../common/backoff.ts";
 import type { Cancel, Clock } from "../../common/clock.ts";
-import { type Limits, UNLIMITED } from "../backends/limits.ts";
+import { type Limits, UNLIMITED } from "../backends/backend.ts";
 import type { VirtualService } from "../plan/virtual-service.ts";
 import {
   type QuarantinedService,
   type QuarantineReason,
   quarantined,
 } from "./quarantined-service.ts";
-import { refOf, type ServiceRef } from "./service-ref.ts";
 
 /** Milliseconds until quarantined services are tried again; longer after each retry that is rejected. */
 const RETRY: BackoffBounds = { min: 30_000, max: 900_000 };
@@ -192,4 +191,16 @@ function stillQuarantined(
 /** Everything that the kernel may reject besides endpoints, which change too often to retry for each. */
 function termsOf({ portName, vips, affinitySeconds, scheduler }: VirtualService): string {
   return JSON.stringify([portName, vips, affinitySeconds, scheduler]);
+}
+
+/** Names one service of a family: one port and protocol of an import. */
+export interface ServiceRef {
+  readonly key: ObjectKey;
+  /** `80 TCP`. */
+  readonly port: string;
+}
+
+/** The name of a service. */
+export function refOf({ importKey, port, protocol }: VirtualService): ServiceRef {
+  return { key: importKey, port: `${port} ${protocol}` };
 }

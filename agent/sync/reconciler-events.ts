@@ -1,5 +1,7 @@
 import type { Family } from "../../api/address.ts";
+import type { ObjectKey } from "../../api/names.ts";
 import type { Drift } from "../backends/backend.ts";
+import type { VirtualService } from "../plan/virtual-service.ts";
 import type { QuarantinedService } from "./quarantined-service.ts";
 
 /** A pass that the kernel accepted. */
@@ -74,4 +76,19 @@ export interface ReconcilerEvents {
   unquarantined(what: QuarantineChange): void;
   retained(what: Retained): void;
   released(what: Released): void;
+}
+
+/**
+ * Follows what the kernel of one family has accepted, for work that may only be done afterwards, such as connection
+ * tracking. It never delays a transaction.
+ */
+export interface Follower {
+  /** The kernel held rules for these VIPs and ports (`Programmed.destinations`) before this process wrote to it. Once, before anything else. */
+  found(destinations: Iterable<string>): void;
+  /** These services of one import are part of the transaction that is being made; none: the import is removed. */
+  proposed(key: ObjectKey, services: readonly VirtualService[]): void;
+  /** What was proposed is live. `complete`: everything live was proposed. */
+  accepted(complete: boolean): void;
+  /** What was proposed may be live in part; it will be proposed again with everything else. */
+  failed(): void;
 }

@@ -2,26 +2,26 @@ import type { Family } from "../../api/address.ts";
 import type { ObjectKey } from "../../api/names.ts";
 import { type BackoffBounds, backoff } from "../../common/backoff.ts";
 import type { Clock } from "../../common/clock.ts";
+import { sleep } from "../../common/clock.ts";
 import { TimeSlice } from "../../common/event-loop.ts";
-import { sleep } from "../../common/sleep.ts";
 import {
   type Backend,
+  type Limits,
   type Programmed,
   type Ruleset,
   type Transaction,
   UNCHANGED,
+  UNLIMITED,
 } from "../backends/backend.ts";
-import { type Limits, UNLIMITED } from "../backends/limits.ts";
 import { Announcements } from "./announcements.ts";
 import type { CheckInterval } from "./check-interval.ts";
 import type { DesiredState } from "./desired-state.ts";
 import { DriftCheck } from "./drift-check.ts";
-import type { Follower } from "./follower.ts";
 import { isRejected, OffenderSearch } from "./offender-search.ts";
 import { PendingChanges, type Portion } from "./pending-changes.ts";
 import { Quarantine } from "./quarantine.ts";
 import { conflicting, type QuarantinedService } from "./quarantined-service.ts";
-import type { ReconcilerEvents } from "./reconciler-events.ts";
+import type { Follower, ReconcilerEvents } from "./reconciler-events.ts";
 import { RetainedRules } from "./retained-rules.ts";
 
 /** Options of a reconciler. */

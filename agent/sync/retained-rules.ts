@@ -1,7 +1,7 @@
 import type { ObjectKey } from "../../api/names.ts";
 import type { Clock } from "../../common/clock.ts";
 import { TimeSlice } from "../../common/event-loop.ts";
-import { isMassLoss } from "../../common/mass-loss.ts";
+import { isMassLoss } from "../../common/kubernetes/confirm-removals.ts";
 import type { Programmed } from "../backends/backend.ts";
 import type { VirtualService } from "../plan/virtual-service.ts";
 import type { DesiredState } from "./desired-state.ts";

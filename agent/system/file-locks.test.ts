@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { isWaiting } from "./file-locks.ts";
+import { isWaiting } from "./persistent-process.ts";
 
 const LOCKS = `1: FLOCK  ADVISORY  WRITE 4107 00:1a:1201 0 EOF
 1: -> FLOCK  ADVISORY  WRITE 4110 00:1a:1201 0 EOF

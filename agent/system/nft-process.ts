@@ -1,5 +1,4 @@
-import { systemClock } from "../../common/clock.ts";
-import { deadline } from "../../common/deadline.ts";
+import { deadline, systemClock } from "../../common/clock.ts";
 import { CodedError } from "../../common/errors.ts";
 import { PersistentProcess } from "./persistent-process.ts";
 import type { Argv } from "./program-result.ts";

@@ -1,5 +1,5 @@
+import { readFileSync } from "node:fs";
 import type { CodedError } from "../../common/errors.ts";
-import { waitsForLock } from "./file-locks.ts";
 import type { Argv } from "./program-result.ts";
 import { cpuTime, type Ending, killProgram, type Program, startProgram } from "./start-program.ts";
 
@@ -119,5 +119,22 @@ export class PersistentProcess {
     this.#options.onRespawn();
     const answer = this.#answer;
     void running.ended.then(() => answer?.reject(error));
+  }
+}
+
+/** True if the process waits for a lock of a file (flock). `locks`: /proc/locks, which marks waiting processes with an arrow. */
+export function isWaiting(locks: string, pid: number): boolean {
+  return locks.split("\n").some((line) => {
+    const [, arrow, kind, , , owner] = line.trim().split(/\s+/);
+    return arrow === "->" && kind === "FLOCK" && owner === String(pid);
+  });
+}
+
+/** The same at this moment; false if /proc/locks cannot be read. */
+function waitsForLock(pid: number): boolean {
+  try {
+    return isWaiting(readFileSync("/proc/locks", "utf8"), pid);
+  } catch {
+    return false;
   }
 }

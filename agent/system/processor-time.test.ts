@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { processorClock } from "./processor-time.ts";
+import { processorClock } from "./kernel-files.ts";
 
 test("programs that have ended count, and waiting does not", async () => {
   const processorTime = processorClock();

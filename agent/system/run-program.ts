@@ -1,5 +1,4 @@
-import { systemClock } from "../../common/clock.ts";
-import { deadline } from "../../common/deadline.ts";
+import { deadline, systemClock } from "../../common/clock.ts";
 import { CodedError } from "../../common/errors.ts";
 import type { Argv, ProgramResult } from "./program-result.ts";
 import { cpuTime, type Ending, killProgram, startProgram } from "./start-program.ts";

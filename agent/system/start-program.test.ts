@@ -4,12 +4,11 @@ import { describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { codeOf } from "../../common/errors.ts";
+import { textOf } from "./kernel-files.ts";
 import type { Argv } from "./program-result.ts";
 import { execLines, runProgram } from "./run-program.ts";
-import { killProgram, startProgram } from "./start-program.ts";
-import { probeCommand } from "./tcp-probe.ts";
-import { TextEnd } from "./text-end.ts";
-import { textOf } from "./text-file.ts";
+import { killProgram, startProgram, TextEnd } from "./start-program.ts";
+import { probeCommand } from "./tcp-connect.ts";
 import { longestTimeout, ToolTimeout } from "./tool-timeout.ts";
 
 /** A program of its own, because what it does to itself would harm the other tests. */

@@ -1,6 +1,6 @@
 import { access, constants, writeFile } from "node:fs/promises";
 import { CodedError } from "../../common/errors.ts";
-import { textOf } from "./text-file.ts";
+import { textOf } from "./kernel-files.ts";
 
 const OWN = "/proc/sys";
 /** Where sysctls are set if `OWN` is read-only, as in a container: `deploy/components/ipvs` mounts the host's files there. */

@@ -1,8 +1,8 @@
 import { type BackoffBounds, backoff } from "../../common/backoff.ts";
 import type { Clock } from "../../common/clock.ts";
-import { sleep } from "../../common/sleep.ts";
+import { sleep } from "../../common/clock.ts";
 import type { NodeFact } from "../model/facts.ts";
-import type { MemberCount, MemberCounts, TrafficEvents } from "./member-counts.ts";
+import type { MemberCount, MemberCounts, TrafficEvents } from "./traffic-table.ts";
 
 /** What the counter needs. */
 export interface TrafficCounterOptions {

@@ -1,7 +1,6 @@
 import type { Family } from "../../api/address.ts";
 import type { Cidr } from "../../api/cidr.ts";
-import { type Chain, commentsOf } from "../backends/nft/chains.ts";
-import { WORDS } from "../backends/nft/words.ts";
+import { type Chain, commentsOf, WORDS } from "../backends/nft/chains.ts";
 import type { CountedMembers } from "./counted-members.ts";
 
 /** The name of the table, in each family, with any backend. */

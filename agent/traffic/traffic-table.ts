@@ -4,11 +4,9 @@ import type { Cidr } from "../../api/cidr.ts";
 import { codeOf } from "../../common/errors.ts";
 import type { NodeFact } from "../model/facts.ts";
 import { listCounters } from "../system/nftables/counters.ts";
-import { removeTable } from "../system/nftables/remove-table.ts";
-import { ruleComments } from "../system/nftables/rule-comments.ts";
+import { removeTable, ruleComments } from "../system/nftables/rule-comments.ts";
 import { execLines } from "../system/run-program.ts";
 import { countedMembers } from "./counted-members.ts";
-import type { MemberCount, MemberCounts } from "./member-counts.ts";
 import {
   memberOf,
   TRAFFIC_TABLE,
@@ -81,4 +79,27 @@ async function write({ options, comments }: Rules, stop: AbortSignal): Promise<v
     if (codeOf(error) !== "CSP_EXEC_FAILED") throw error;
     await run(trafficText(options, undefined));
   }
+}
+
+/** New connections to the endpoints of one cluster. */
+export interface MemberCount {
+  readonly family: Family;
+  /** The cluster; undefined for endpoints of no known one. */
+  readonly member: string | undefined;
+  /** Since the kernel has the table. */
+  readonly connections: number;
+}
+
+/** Counts connections in the kernel. */
+export interface MemberCounts {
+  /** Writes the table if it is missing, or not as this node's ranges require. Rejects with a coded error. */
+  install(node: NodeFact, stop: AbortSignal): Promise<void>;
+  /** None if there is no table. Rejects with a coded error. */
+  counts(): Promise<MemberCount[]>;
+}
+
+/** Receives whether connections are counted. */
+export interface TrafficEvents {
+  /** They are not, or the counters cannot be read; undefined: they are again. */
+  unavailable(error: unknown): void;
 }

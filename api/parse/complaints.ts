@@ -1,3 +1,4 @@
+import type { ObjectKey } from "../names.ts";
 import { type Problem, shown } from "../problem.ts";
 import type { Reason } from "../reasons.ts";
 
@@ -19,4 +20,14 @@ export class Complaints {
     if (this.problems.length === KEPT) return;
     this.problems.push({ reason, object: this.object, field: path, value: shown(value) });
   }
+}
+
+/** A parsed object. Invalid parts are missing from the fact and listed in `problems`. */
+export interface Parsed<Fact> {
+  /** As in `Problem.object`. */
+  readonly object: string;
+  /** Absent if the object's name is invalid. */
+  readonly key?: ObjectKey;
+  readonly fact?: Fact;
+  readonly problems: readonly Problem[];
 }

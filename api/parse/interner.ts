@@ -1,4 +1,4 @@
-import type { Port } from "../port.ts";
+import type { Port } from "../protocol.ts";
 
 /** The node and zone of an endpoint, as its slice names them. */
 export interface Place {

@@ -1,8 +1,8 @@
 import { isLabelName, type ObjectKey, objectKey } from "../names.ts";
 import { shown } from "../problem.ts";
+import type { Parsed } from "./complaints.ts";
 import { Complaints } from "./complaints.ts";
 import { fieldAt } from "./fields.ts";
-import type { Parsed } from "./parsed.ts";
 
 /** The name of an object. */
 export interface ObjectName {

@@ -1,9 +1,9 @@
 import { isAddress, parseAddress } from "../address.ts";
 import { MCS_GROUP } from "../keys.ts";
 import { isLabelName, type ObjectKey, objectKey } from "../names.ts";
+import type { Parsed } from "./complaints.ts";
 import { fieldAt } from "./fields.ts";
 import { parseClusterObject } from "./object-name.ts";
-import type { Parsed } from "./parsed.ts";
 
 /** An IPAddress of a VIP (KEP-1880): its name, which the API server gives out once, and the ServiceImport it belongs to. */
 export interface IpAddressFact {

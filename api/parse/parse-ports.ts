@@ -1,5 +1,5 @@
 import { isLabelName } from "../names.ts";
-import type { Port } from "../port.ts";
+import type { Port } from "../protocol.ts";
 import { isProtocol } from "../protocol.ts";
 import type { Complaints } from "./complaints.ts";
 import { field, isUnset } from "./fields.ts";

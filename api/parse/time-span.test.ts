@@ -5,8 +5,7 @@ import { forAll, forMany } from "../../test/generators/for-all.ts";
 import { ANNOTATION_SHIFT } from "../keys.ts";
 import { MOST_SHIFT_SECONDS, parseShift, shiftText } from "../shift.ts";
 import { Complaints } from "./complaints.ts";
-import { parseCreated, timeOf } from "./time.ts";
-import { parseTimeSpan, timeSpanText } from "./time-span.ts";
+import { parseCreated, parseTimeSpan, timeOf, timeSpanText } from "./time-span.ts";
 
 const DAY = 24 * 3_600_000;
 const RULES = { most: DAY, fields: ["by", "reason"] };

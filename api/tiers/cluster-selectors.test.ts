@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import type { ClusterSelector } from "./cluster-selector.ts";
+import type { ClusterSelector, Origin } from "./cluster-selectors.ts";
 import { clustersOf, propertyOf } from "./cluster-selectors.ts";
-import type { Origin } from "./origin.ts";
 
 /** Cluster c1 in eu-west, on a continent that it names. */
 const IMPORTER: Origin = {

@@ -1,10 +1,4 @@
 import { LABEL_REGION, PROPERTY_CLUSTER_ID, PROPERTY_REGION } from "../keys.ts";
-import {
-  type ClusterSelector,
-  type PropertyRequirement,
-  SAME_AS_IMPORTER,
-} from "./cluster-selector.ts";
-import type { Origin } from "./origin.ts";
 
 /** True if a cluster belongs to a set. */
 export type Matches = (origin: Origin) => boolean;
@@ -57,4 +51,30 @@ function isMet(
     case "DoesNotExist":
       return value === undefined;
   }
+}
+
+/** A set of clusters by their properties (KEP-5939): those that meet all of these requirements, at least one. */
+export type ClusterSelector = readonly PropertyRequirement[];
+
+/** Operators of a LabelSelector. */
+export const OPERATORS = ["In", "NotIn", "Exists", "DoesNotExist"] as const;
+
+/** A requirement on a cluster's property, as in a LabelSelector. */
+export interface PropertyRequirement {
+  /** Name of the property. */
+  readonly key: string;
+  readonly operator: (typeof OPERATORS)[number];
+  /** At least one with `In` and `NotIn`, none with the others; `SAME_AS_IMPORTER` may be among them. */
+  readonly values: readonly string[];
+}
+
+/** As a value: the importing cluster's own value of the property (KEP-5939). */
+export const SAME_AS_IMPORTER = "@SameAsImporter@";
+
+/** The cluster that endpoints come from. Without a cluster, the other fields are absent, too. */
+export interface Origin {
+  readonly cluster?: string;
+  readonly region?: string;
+  /** The cluster's properties by name; ID and region are not read from here. */
+  readonly properties?: ReadonlyMap<string, string>;
 }

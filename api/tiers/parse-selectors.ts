@@ -3,7 +3,7 @@ import { isSubdomainName } from "../names.ts";
 import type { Complaints } from "../parse/complaints.ts";
 import { type Fields, field, fieldAt, isFields, isUnset } from "../parse/fields.ts";
 import { parseJsonText } from "../parse/json-text.ts";
-import { type ClusterSelector, OPERATORS, type PropertyRequirement } from "./cluster-selector.ts";
+import { type ClusterSelector, OPERATORS, type PropertyRequirement } from "./cluster-selectors.ts";
 
 /** Maximum entries of a list (KEP-5939, API overview). */
 const MOST_SELECTORS = 16;

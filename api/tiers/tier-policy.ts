@@ -1,7 +1,7 @@
 import { ANNOTATION_UNSELECTED_CLUSTERS } from "../keys.ts";
 import type { Complaints } from "../parse/complaints.ts";
 import { fieldAt, isUnset } from "../parse/fields.ts";
-import type { ClusterSelector } from "./cluster-selector.ts";
+import type { ClusterSelector } from "./cluster-selectors.ts";
 import { parseSelectors } from "./parse-selectors.ts";
 
 /** What a ServiceImport states about its tiers. */

@@ -1,11 +1,12 @@
 import { LABEL_REGION, PROPERTY_CLUSTER_ID } from "../keys.ts";
+import type { Origin } from "./cluster-selectors.ts";
 import {
   type ClusterSelector,
+  clustersOf,
+  type Matches,
   type PropertyRequirement,
   SAME_AS_IMPORTER,
-} from "./cluster-selector.ts";
-import { clustersOf, type Matches } from "./cluster-selectors.ts";
-import type { Origin } from "./origin.ts";
+} from "./cluster-selectors.ts";
 import type { TierPolicy } from "./tier-policy.ts";
 
 /** A set of clusters, relative to an importing cluster. */

@@ -7,10 +7,10 @@ import { parseImport } from "../../agent/model/parse-import.ts";
 import { parseNode } from "../../agent/model/parse-node.ts";
 import { parseSlice } from "../../agent/model/parse-slice.ts";
 import type { ObjectKey } from "../../api/names.ts";
+import type { Parsed } from "../../api/parse/complaints.ts";
 import { fieldAt, textField } from "../../api/parse/fields.ts";
 import { Interner } from "../../api/parse/interner.ts";
 import { parseIpAddress } from "../../api/parse/parse-ip-address.ts";
-import type { Parsed } from "../../api/parse/parsed.ts";
 import type { Problem } from "../../api/problem.ts";
 import type { Usage } from "../../common/config/usage.ts";
 

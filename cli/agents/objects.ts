@@ -1,8 +1,8 @@
 import { queries } from "../../agent/sources/kubernetes/queries.ts";
 import { NODES, queryOf } from "../../common/kubernetes/kinds.ts";
-import type { ResourceQuery } from "../../common/kubernetes/resource-query.ts";
+import type { ResourceQuery } from "../../common/kubernetes/resource.ts";
 import type { Cluster } from "../clusters/cluster.ts";
-import { INSTALL_NAMESPACE } from "../install-namespace.ts";
+import { INSTALL_NAMESPACE } from "../install/workloads.ts";
 import type { FactObjects } from "./facts.ts";
 
 /** What the agents of a cluster read, as objects of its API server, for all nodes. */

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { StaticApiServer } from "../../test/doubles/static-api-server.ts";
 import { CommandLine } from "../../test/stages/command-line.ts";
-import { withoutKnownTokens } from "./known-tokens.ts";
+import { withoutKnownTokens } from "./collect.ts";
 import { END, entry } from "./ustar.ts";
 import { LEFT_OUT, objectWithoutSecrets, textWithoutSecrets } from "./without-secrets.ts";
 

@@ -1,3 +1,5 @@
+import { lintSource } from "@secretlint/core";
+import { rules } from "@secretlint/secretlint-rule-preset-recommend";
 import { LABEL_RECORD, LABEL_REGISTRY, LABEL_SERVICE_NAME } from "../../api/keys.ts";
 import { field, textField } from "../../api/parse/fields.ts";
 import { ApiFault } from "../../common/kubernetes/api-fault.ts";
@@ -15,13 +17,12 @@ import {
   SERVICE_IMPORTS,
 } from "../../common/kubernetes/kinds.ts";
 import { requestBody } from "../../common/kubernetes/request-body.ts";
-import type { ResourceQuery } from "../../common/kubernetes/resource-query.ts";
+import type { ResourceQuery } from "../../common/kubernetes/resource.ts";
 import type { Cluster } from "../clusters/cluster.ts";
 import { inCluster } from "../clusters/cluster-fault.ts";
-import { INSTALL_NAMESPACE } from "../install-namespace.ts";
+import { INSTALL_NAMESPACE } from "../install/workloads.ts";
 import { PROGRAMS, type Program, type ProgramPod, pageOf, podsOf } from "../programs/pods.ts";
-import { withoutKnownTokens } from "./known-tokens.ts";
-import { objectWithoutSecrets, textWithoutSecrets } from "./without-secrets.ts";
+import { LEFT_OUT, objectWithoutSecrets, textWithoutSecrets } from "./without-secrets.ts";
 
 /** A file of a bundle, or why it could not be had. */
 export interface BundleFile {
@@ -205,4 +206,33 @@ async function textOf(cluster: Cluster, path: string, signal: AbortSignal): Prom
     if (length > LONGEST_FILE) break;
   }
   return Buffer.concat(parts).subarray(0, LONGEST_FILE).toString("utf8");
+}
+
+/** By it, a text could switch the other rules off. */
+const BY_COMMENTS = "@secretlint/secretlint-rule-filter-comments";
+
+/** secretlint's recommended rules: formats of the tokens and keys of some thirty products, which others maintain. */
+const RULES = rules
+  .filter(({ meta }) => meta.id !== BY_COMMENTS)
+  .map((rule) => ({ id: rule.meta.id, rule, options: { enableIDScanRule: true } }));
+
+/** End of a token: some rules report only a part of it. */
+const END_OF_TOKEN = /[\s"'\\,;}]|$/g;
+
+/** A text without the tokens and keys of known products. Rejects if a rule fails: a text that was not checked is in no bundle. */
+export async function withoutKnownTokens(text: string): Promise<string> {
+  const { messages } = await lintSource({
+    source: { filePath: "bundle.txt", content: text, contentType: "text" },
+    options: { config: { rules: RULES }, noPhysicFilePath: true },
+  });
+  let kept = "";
+  let at = 0;
+  for (const { range } of messages.toSorted((a, b) => a.range[0] - b.range[0])) {
+    END_OF_TOKEN.lastIndex = range[1];
+    const end = END_OF_TOKEN.exec(text)?.index ?? text.length;
+    if (end <= at) continue;
+    if (range[0] >= at) kept += `${text.slice(at, range[0])}${LEFT_OUT}`;
+    at = end;
+  }
+  return kept + text.slice(at);
 }

@@ -1,7 +1,7 @@
 import { fieldAt } from "../../api/parse/fields.ts";
 import { CONFIG_MAPS, DEPLOYMENTS } from "../../common/kubernetes/kinds.ts";
 import type { ApiObject } from "../../common/kubernetes/writer.ts";
-import { withNames, withoutNames } from "../install/corefile.ts";
+import { COREFILE_BLOCK } from "../install/manifests.ts";
 import type { Cluster } from "./cluster.ts";
 import { untilRolledOut } from "./rollout.ts";
 
@@ -61,4 +61,16 @@ async function restart(on: Cluster, timeOfDay: number, signal: AbortSignal): Pro
   const spec = { template: { metadata: { annotations } } };
   await on.objects.patch(DEPLOYMENTS, CONFIG, { spec }, deployment.meta);
   await untilRolledOut(on, { kind: "Deployment", ...CONFIG }, ROLLOUT_MS, signal);
+}
+
+const BLOCK = /^# clusterset-proxy: begin\n[\s\S]*?^# clusterset-proxy: end\n?/gm;
+
+/** A Corefile with our block at its end, as `deploy/coredns/names add` leaves it. PURE. */
+export function withNames(corefile: string): string {
+  return `${withoutNames(corefile).trimEnd()}\n${COREFILE_BLOCK}\n`;
+}
+
+/** A Corefile without our block. PURE. */
+export function withoutNames(corefile: string): string {
+  return corefile.replaceAll(BLOCK, "");
 }

@@ -1,21 +1,21 @@
 import type { Duplex } from "node:stream";
 import { CLI_NAME } from "../../api/keys.ts";
+import { field, textField } from "../../api/parse/fields.ts";
 import type { Clock } from "../../common/clock.ts";
-import { ApiFault } from "../../common/kubernetes/api-fault.ts";
+import { ApiFault, reasonOfStatus } from "../../common/kubernetes/api-fault.ts";
 import type { ApiServer } from "../../common/kubernetes/api-server.ts";
 import { Credentials } from "../../common/kubernetes/credentials.ts";
 import { HttpApiServer } from "../../common/kubernetes/http-api-server.ts";
 import type { KubeconfigFiles } from "../../common/kubernetes/kubeconfig-files.ts";
 import { listServed } from "../../common/kubernetes/list-pages.ts";
 import { Recovery } from "../../common/kubernetes/recovery.ts";
-import type { ResourceQuery } from "../../common/kubernetes/resource-query.ts";
+import type { ResourceQuery } from "../../common/kubernetes/resource.ts";
 import { ApiWriter } from "../../common/kubernetes/writer.ts";
 import type { Logger } from "../../common/log.ts";
 import { VERSION } from "../../common/version.ts";
 import { type Began, ClusterFault, naming } from "./cluster-fault.ts";
-import { type Page, readPage } from "./page.ts";
+import { MOST_BYTES, type Page, readPage } from "./page.ts";
 import { forwardedPort, type PodPort } from "./port-forward.ts";
-import { proxiedPage } from "./proxied-page.ts";
 
 /** Milliseconds of a page, from the first connection to its last byte: slow networks and busy nodes need seconds. */
 const PAGE_MS = 15_000;
@@ -143,4 +143,47 @@ export function unusableCluster(context: string, why: string, clock: Clock): Clu
     page: fail,
     close: () => Promise.resolve(),
   };
+}
+
+/** Milliseconds without data in a page. */
+const SILENCE_MS = 15_000;
+
+/**
+ * A page by the API server's proxy, which connects to the pod's address: for agents that serve their pages on the node's address, where
+ * a port-forward finds nothing (deploy/components/metrics). Rejects with an ApiFault.
+ */
+export async function proxiedPage(
+  api: ApiServer,
+  { namespace, pod, port }: PodPort,
+  path: string,
+  signal: AbortSignal,
+): Promise<Page> {
+  const pods = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods`;
+  const target = `${pods}/${encodeURIComponent(pod)}:${port}/proxy${path}`;
+  const response = await api.request({ path: target, signal, silence: SILENCE_MS });
+  const parts: Uint8Array[] = [];
+  let length = 0;
+  for await (const part of response.body) {
+    parts.push(part);
+    length += part.length;
+    if (length > MOST_BYTES) throw new ApiFault("garbage", "The page is too long");
+  }
+  const text = Buffer.concat(parts).toString("utf8");
+  const own = ownStatus(text);
+  if (own !== undefined) {
+    const message = `pods/proxy: HTTP ${response.status}: ${textField(own, "message") ?? ""}`;
+    throw new ApiFault(reasonOfStatus(response.status), message);
+  }
+  return { status: response.status, text };
+}
+
+/** The API server's own answer, if it is one: no page of a program has such an object. */
+function ownStatus(text: string): unknown {
+  if (!text.startsWith("{")) return undefined;
+  try {
+    const value: unknown = JSON.parse(text);
+    return field(value, "kind") === "Status" ? value : undefined;
+  } catch {
+    return undefined;
+  }
 }

@@ -7,10 +7,10 @@ import { type WebSocket, WebSocketServer } from "ws";
 import { ApiFault } from "../../common/kubernetes/api-fault.ts";
 import type { ApiServer } from "../../common/kubernetes/api-server.ts";
 import { Recovery } from "../../common/kubernetes/recovery.ts";
-import { environmentProxy } from "./environment-proxy.ts";
+import { proxiedPage } from "./cluster.ts";
+import { environmentProxy } from "./contexts.ts";
 import { readPage } from "./page.ts";
 import { forwardedPort } from "./port-forward.ts";
-import { proxiedPage } from "./proxied-page.ts";
 
 const SERVER = "https://api.c1.example.com:6443";
 

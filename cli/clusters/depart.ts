@@ -10,7 +10,6 @@ import {
   PROPERTY_REGION,
 } from "../../api/keys.ts";
 import { field, fieldAt, textField } from "../../api/parse/fields.ts";
-import type { ApiResource } from "../../common/kubernetes/api-resource.ts";
 import {
   CLUSTER_PROPERTIES,
   ENDPOINT_SLICES,
@@ -21,7 +20,7 @@ import {
   SERVICE_EXPORTS,
   SERVICE_IMPORTS,
 } from "../../common/kubernetes/kinds.ts";
-import type { ResourceQuery } from "../../common/kubernetes/resource-query.ts";
+import type { ApiResource, ResourceQuery } from "../../common/kubernetes/resource.ts";
 import { registryNamespace } from "../../controller/registry/names.ts";
 import { type InstallObject, resourceOf } from "../install/install-object.ts";
 import { CRDS, cleanup, type Images } from "../install/manifests.ts";

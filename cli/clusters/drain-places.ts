@@ -6,10 +6,10 @@ import {
   PROPERTY_CLUSTER_SET,
 } from "../../api/keys.ts";
 import { fieldAt, textField } from "../../api/parse/fields.ts";
-import type { ApiResource, ObjectName } from "../../common/kubernetes/api-resource.ts";
 import { CLUSTER_PROPERTIES, NAMESPACES, queryOf, SECRETS } from "../../common/kubernetes/kinds.ts";
 import { metaOf, type ObjectMeta } from "../../common/kubernetes/object-meta.ts";
-import { INSTALL_NAMESPACE } from "../install-namespace.ts";
+import type { ApiResource, ObjectName } from "../../common/kubernetes/resource.ts";
+import { INSTALL_NAMESPACE } from "../install/workloads.ts";
 import type { Cluster } from "./cluster.ts";
 
 /** Where a drain is stated, in the order in which `drain` prefers them (design 31). */

@@ -1,7 +1,7 @@
 import { field, fieldAt, textField } from "../../api/parse/fields.ts";
 import { ApiFault } from "../../common/kubernetes/api-fault.ts";
-import type { ObjectName } from "../../common/kubernetes/api-resource.ts";
 import { PODS } from "../../common/kubernetes/kinds.ts";
+import type { ObjectName } from "../../common/kubernetes/resource.ts";
 import type { Cluster } from "./cluster.ts";
 import { until } from "./until.ts";
 

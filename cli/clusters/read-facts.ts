@@ -28,7 +28,7 @@ import type { ClusterFacts, HubFacts, KnownPeer } from "../install/facts.ts";
 import type { RegistryMode } from "../install/manifests.ts";
 import { aroundNodes, type FoundRanges, rangesIn } from "../install/ranges.ts";
 import { accessIn, secretText } from "../install/registry-access.ts";
-import { INSTALL_NAMESPACE } from "../install-namespace.ts";
+import { INSTALL_NAMESPACE } from "../install/workloads.ts";
 import { minorVersion } from "./api-reviews.ts";
 import type { Cluster } from "./cluster.ts";
 import { networkRanges } from "./network-ranges.ts";

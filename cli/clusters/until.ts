@@ -1,6 +1,5 @@
-import { systemClock } from "../../common/clock.ts";
+import { sleep, systemClock } from "../../common/clock.ts";
 import { ApiFault } from "../../common/kubernetes/api-fault.ts";
-import { sleep } from "../../common/sleep.ts";
 
 /** Milliseconds between attempts. */
 const PAUSE_MS = 500;

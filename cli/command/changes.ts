@@ -1,6 +1,6 @@
 import type { Cluster } from "../clusters/cluster.ts";
 import { documentText, type Output } from "../output/document.ts";
-import { printable } from "../output/printable.ts";
+import { type Printable, printable } from "../output/printable.ts";
 import type { Terminal } from "../terminal.ts";
 
 /** What a command did, or would do, to an object. */
@@ -48,4 +48,17 @@ export class Changes {
       this.#end(this.#changes);
     }
   }
+}
+
+/** Asks whether to continue; false if the answer is not yes, or nobody can answer, which is then said. */
+export async function isConfirmed(
+  { ask, note }: Terminal,
+  question: Printable,
+  yes: boolean | undefined,
+): Promise<boolean> {
+  if (yes === true) return true;
+  const answer = await ask(printable`${question} [y/N] `);
+  if (answer === undefined)
+    note(printable`Standard input is not a terminal: confirm with --yes.\n`);
+  return /^y(es)?$/i.test(answer?.trim() ?? "");
 }

@@ -1,8 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { ANNOTATION_DRAIN } from "../../api/keys.ts";
 import { Complaints } from "../../api/parse/complaints.ts";
-import { timeOf } from "../../api/parse/time.ts";
-import { durationOf } from "../../api/parse/time-span.ts";
+import { durationOf, timeOf } from "../../api/parse/time-span.ts";
 import { drainText, LONGEST_DRAIN_MS, parseDrain } from "../../controller/model/drain.ts";
 import type { Cluster } from "../clusters/cluster.ts";
 import { type ClusterFlags, currentContext, withClusters } from "../clusters/contexts.ts";

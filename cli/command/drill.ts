@@ -31,7 +31,7 @@ import { oneLine, printable } from "../output/printable.ts";
 import type { Terminal } from "../terminal.ts";
 import { simulate } from "../view/simulation.ts";
 import { outcomeText } from "../view/simulation-table.ts";
-import { isConfirmed } from "./confirm.ts";
+import { isConfirmed } from "./changes.ts";
 
 interface DrillFlags extends ClusterFlags {
   readonly namespace?: string;

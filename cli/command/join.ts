@@ -5,22 +5,27 @@ import {
   type ContextPlan,
   isDone,
   type JoinOptions,
+  NAMES_OBJECT,
   planJoin,
   plannedOf,
 } from "../clusters/join-plan.ts";
 import { untilRolledOut } from "../clusters/rollout.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
+import { titleOf } from "../install/install-object.ts";
+import { outsideOf } from "../install/ranges.ts";
 import { WORKLOADS } from "../install/workloads.ts";
-import { planText } from "../output/plan-text.ts";
+import { documentText } from "../output/document.ts";
 import { printable } from "../output/printable.ts";
+import { type PlanLine, planText } from "../output/table.ts";
 import { untilControllersSee } from "../programs/controllers-see.ts";
+import { runProbes } from "../reach/probe.ts";
+import { probesOf } from "../reach/probes-of.ts";
+import { nodeWarnings, reachFaults, reachTable } from "../reach/report.ts";
 import type { Terminal } from "../terminal.ts";
+import { isConfirmed } from "./changes.ts";
 import { withNamedClusters } from "./clusterset-flags.ts";
-import { isConfirmed } from "./confirm.ts";
 import { examined } from "./join-examination.ts";
 import { type JoinFlags, withJoinFlags } from "./join-flags.ts";
-import { linesOf, printManifests } from "./join-output.ts";
-import { isReachable } from "./reachability.ts";
 
 /** `join CONTEXT…`. */
 export function addJoin(program: Command, terminal: Terminal, end: (code: ExitCode) => void): void {
@@ -124,4 +129,88 @@ async function settle(
         out(printable`${on.context}: its controller reads ${others.join(", ")}\n`);
     }),
   );
+}
+
+/** What a join does to each object of a cluster. */
+function linesOf(plan: ContextPlan): PlanLine[] {
+  const { context } = plan.on;
+  const lines = plannedOf(plan).map(
+    ({ object, action, detail }): PlanLine => ({
+      ...{ context, action, object: titleOf(object) },
+      ...(detail !== undefined && { detail }),
+    }),
+  );
+  if (plan.names === undefined) return lines;
+  const { action } = plan.names;
+  const detail =
+    action === "kept"
+      ? "no CoreDNS there: add the block of deploy/coredns/names to your DNS server"
+      : "a block for clusterset.local";
+  return [...lines, { context, action, object: titleOf(NAMES_OBJECT), detail }];
+}
+
+/** All objects by context, for GitOps. Their order is that of a join. */
+function printManifests(plans: readonly ContextPlan[], { out, note }: Terminal): ExitCode {
+  for (const { on, objects, handovers, identity, names } of plans) {
+    out(printable`# Context ${on.context}\n`);
+    for (const { object } of [...objects, ...identity])
+      out(printable`---\n${documentText(object, "yaml")}`);
+    for (const [{ secret }] of handovers)
+      out(
+        printable`# ${titleOf(secret)}: not printed, because it has a token. Run join to create it.\n`,
+      );
+    if (names?.action === "changed")
+      out(
+        printable`# ${titleOf(NAMES_OBJECT)}: run join, or add the block of deploy/coredns/names.\n`,
+      );
+    out(printable`---\n`);
+  }
+  note(
+    printable`Secrets with tokens are not printed: run join without -o, with --skip-manifests.\n`,
+  );
+  return EXIT.well;
+}
+
+/** Says what follows if something is not reached, or not known. */
+const ADVICE =
+  "Nothing was joined. Correct this, or join without this check: --skip-reachability. Another address of an API server: --api-server CONTEXT=URL, or --hub-server URL.";
+
+/**
+ * Prints who reaches whom, by short-lived pods of the clusters between which a join changes something. False if something that has to
+ * reach another does not, or if that cannot be found out, which is then said.
+ */
+async function isReachable(
+  plans: readonly ContextPlan[],
+  options: JoinOptions,
+  timeout: number,
+  terminal: Terminal,
+): Promise<boolean> {
+  const { out, note, signal, timeOfDay } = terminal;
+  const { members, hub } = options;
+  const probes = await probesOf(plans, options);
+  if (probes.length === 0) return true;
+  const nameless = probes.filter(({ image }) => image === "");
+  for (const { on } of nameless)
+    note(
+      printable`error: ${on.context}: no image for a pod that checks what it reaches: give --controller-image.\n`,
+    );
+  if (nameless.length > 0) return false;
+  note(printable`checks what pods of the clusters reach, with a short-lived pod in each\n`);
+  const warn = (sentence: string) => note(printable`warning: ${sentence}\n`);
+  const found = await runProbes(probes, { timeout, signal, timeOfDay: timeOfDay(), warn });
+  if (found.reached.length > 0) out(printable`\n${reachTable(found.reached, terminal)}`);
+  for (const { context, id, endpointCidrs } of members) {
+    const [outside] = outsideOf(endpointCidrs, found.addresses.get(id) ?? []);
+    if (outside !== undefined)
+      warn(
+        `${context}: a pod has the address ${outside}, outside ${endpointCidrs}: other clusters will reject endpoints there. Give --endpoint-cidrs ${context}=RANGES.`,
+      );
+  }
+  for (const sentence of nodeWarnings(found.reached)) warn(sentence);
+  const servers = new Map(members.map(({ id, server }) => [id, server]));
+  if (hub !== undefined) servers.set(hub.on.context, hub.server);
+  const faults = [...found.faults, ...reachFaults(found.reached, (to) => servers.get(to))];
+  for (const fault of faults) note(printable`error: ${fault}\n`);
+  if (faults.length > 0) note(printable`${ADVICE}\n`);
+  return faults.length === 0;
 }

@@ -39,13 +39,12 @@ import {
 import { HUB_SECRET } from "../install/desired.ts";
 import type { ClusterFacts } from "../install/facts.ts";
 import { type InstallObject, titleOf } from "../install/install-object.ts";
-import { INSTALL_NAMESPACE } from "../install-namespace.ts";
+import { INSTALL_NAMESPACE } from "../install/workloads.ts";
 import type { Output } from "../output/document.ts";
-import { planText } from "../output/plan-text.ts";
 import { printable } from "../output/printable.ts";
+import { planText } from "../output/table.ts";
 import type { Terminal } from "../terminal.ts";
-import { Changes } from "./changes.ts";
-import { isConfirmed } from "./confirm.ts";
+import { Changes, isConfirmed } from "./changes.ts";
 import { inEachCluster } from "./each-cluster.ts";
 import { findMembers } from "./find-members.ts";
 

@@ -10,7 +10,7 @@ import { membersOf, NO_FLAGS } from "../install/members.ts";
 import type { Output } from "../output/document.ts";
 import { printable } from "../output/printable.ts";
 import type { Terminal } from "../terminal.ts";
-import { Changes } from "./changes.ts";
+import { Changes, isConfirmed } from "./changes.ts";
 import {
   type ClustersetFlags,
   type NamedClusters,
@@ -18,7 +18,6 @@ import {
   withClustersetFlags,
   withNamedClusters,
 } from "./clusterset-flags.ts";
-import { isConfirmed } from "./confirm.ts";
 import { inEachCluster } from "./each-cluster.ts";
 
 interface RotateFlags extends ClustersetFlags {

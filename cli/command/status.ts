@@ -1,7 +1,6 @@
 import { type Command, InvalidArgumentError } from "commander";
 import { isLabelName } from "../../api/names.ts";
-import { systemClock } from "../../common/clock.ts";
-import { sleep } from "../../common/sleep.ts";
+import { sleep, systemClock } from "../../common/clock.ts";
 import type { Cluster } from "../clusters/cluster.ts";
 import { type ClusterFlags, withClusters } from "../clusters/contexts.ts";
 import { withClusterFlags, withOutputFlag } from "../command-line.ts";

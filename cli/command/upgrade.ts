@@ -8,22 +8,20 @@ import { untilRolledOut, type Workload } from "../clusters/rollout.ts";
 import { type DryRun, dryRunOption, timeoutOption, withOutputFlag } from "../command-line.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
 import type { ClusterFacts } from "../install/facts.ts";
-import { withTag } from "../install/image-tag.ts";
 import { type InstallObject, titleOf } from "../install/install-object.ts";
 import { CRDS, type Images, ON_HUB, programs } from "../install/manifests.ts";
-import { WORKLOADS } from "../install/workloads.ts";
+import { WORKLOADS, withTag } from "../install/workloads.ts";
 import type { Output } from "../output/document.ts";
-import { planText } from "../output/plan-text.ts";
 import { printable } from "../output/printable.ts";
+import { planText } from "../output/table.ts";
 import type { Terminal } from "../terminal.ts";
-import { Changes } from "./changes.ts";
+import { Changes, isConfirmed } from "./changes.ts";
 import {
   type ClustersetFlags,
   type NamedClusters,
   withClustersetFlags,
   withNamedClusters,
 } from "./clusterset-flags.ts";
-import { isConfirmed } from "./confirm.ts";
 import { type ImageFlags, imagesOf, withImageFlags } from "./image-flags.ts";
 
 interface UpgradeFlags extends ClustersetFlags, ImageFlags {

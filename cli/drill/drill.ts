@@ -1,15 +1,16 @@
-import { systemClock } from "../../common/clock.ts";
-import type { ObjectName } from "../../common/kubernetes/api-resource.ts";
-import { PODS } from "../../common/kubernetes/kinds.ts";
-import { sleep } from "../../common/sleep.ts";
+import { fieldAt } from "../../api/parse/fields.ts";
+import { sleep, systemClock } from "../../common/clock.ts";
+import { ApiFault } from "../../common/kubernetes/api-fault.ts";
+import { DEPLOYMENTS, PODS, STATEFUL_SETS } from "../../common/kubernetes/kinds.ts";
+import { metaOf } from "../../common/kubernetes/object-meta.ts";
+import { requestBody } from "../../common/kubernetes/request-body.ts";
+import type { ObjectName } from "../../common/kubernetes/resource.ts";
 import type { Cluster } from "../clusters/cluster.ts";
 import { untilRunning } from "../clusters/pod-start.ts";
 import { until } from "../clusters/until.ts";
-import { CallLog } from "./call-log.ts";
 import { type Calls, callerPod } from "./caller.ts";
-import type { Phase } from "./figures.ts";
-import { scaleBack, scaleToNothing } from "./scale.ts";
-import type { DrilledWorkload } from "./workload.ts";
+import { type Attempt, type Phase, parseAttempt } from "./figures.ts";
+import { ANNOTATION_REPLICAS, type DrilledWorkload } from "./workload.ts";
 
 /** What a drill needs. */
 export interface DrillOptions {
@@ -103,4 +104,86 @@ async function remove({ objects }: Cluster, name: ObjectName): Promise<void> {
   const live = await objects.get(PODS, name);
   const uid = live?.meta.uid;
   if (uid !== undefined) await objects.delete(PODS, name, { uid });
+}
+
+/** Attempts of a write that another program's write precedes. */
+const ATTEMPTS = 5;
+
+/** Scales a workload to nothing, and records on it what it had. */
+function scaleToNothing(on: Cluster, workload: DrilledWorkload): Promise<void> {
+  return scale(on, workload, 0, String(workload.replicas));
+}
+
+/** Gives a workload its replicas back. */
+function scaleBack(on: Cluster, workload: DrilledWorkload): Promise<void> {
+  return scale(on, workload, workload.replicas, null);
+}
+
+async function scale(
+  { objects, context }: Cluster,
+  { kind, namespace, name }: DrilledWorkload,
+  replicas: number,
+  record: string | null,
+): Promise<void> {
+  const resource = kind === "Deployment" ? DEPLOYMENTS : STATEFUL_SETS;
+  const annotations = { [ANNOTATION_REPLICAS]: record };
+  for (let attempt = 1; ; attempt++) {
+    const live = await objects.get(resource, { namespace, name });
+    const seen = live && metaOf(live.object);
+    if (seen === undefined)
+      throw new ApiFault("absent", `${context}: ${kind} ${namespace}/${name} is gone`);
+    if (fieldAt(live?.object, "spec", "replicas") === replicas && record !== null) return;
+    try {
+      const patch = { metadata: { annotations }, spec: { replicas } };
+      await objects.patch(resource, { namespace, name }, patch, seen);
+      return;
+    } catch (thrown) {
+      const isConflict = thrown instanceof ApiFault && thrown.reason === "write-conflict";
+      if (!isConflict || attempt === ATTEMPTS) throw thrown;
+    }
+  }
+}
+
+/** Milliseconds without a line after which the log counts as lost: the caller prints several a second. */
+const SILENCE_MS = 30_000;
+/** Attempts that are kept: those of a drill of an hour at 100 a second. */
+const MOST = 360_000;
+
+/** The connections of a caller, as its log has them so far. */
+class CallLog {
+  readonly attempts: Attempt[] = [];
+  readonly #ended = new AbortController();
+  #fault: unknown;
+
+  /** Follows the log of the caller's pod. */
+  constructor(on: Cluster, { namespace = "", name }: ObjectName) {
+    const path = `/api/v1/namespaces/${namespace}/pods/${name}/log?follow=true`;
+    void this.#follow(on, path).catch((thrown: unknown) => {
+      if (!this.#ended.signal.aborted) this.#fault = thrown;
+    });
+  }
+
+  /** Throws what ended the log before its time. */
+  check(): void {
+    if (this.#fault !== undefined) throw this.#fault;
+  }
+
+  end(): void {
+    this.#ended.abort();
+  }
+
+  async #follow({ api }: Cluster, path: string): Promise<void> {
+    const { signal } = this.#ended;
+    const decoder = new TextDecoder();
+    let rest = "";
+    for await (const part of await requestBody(api, { path, signal, silence: SILENCE_MS })) {
+      const lines = (rest + decoder.decode(part, { stream: true })).split("\n");
+      rest = lines.pop() ?? "";
+      for (const line of lines) {
+        const attempt = parseAttempt(line);
+        if (attempt !== undefined && this.attempts.length < MOST) this.attempts.push(attempt);
+      }
+    }
+    throw new ApiFault("unreachable", "The caller's pod has ended");
+  }
 }

@@ -1,8 +1,7 @@
 import { registryNamespace } from "../../controller/registry/names.ts";
-import { INSTALL_NAMESPACE } from "../install-namespace.ts";
 import type { InstallObject } from "./install-object.ts";
 import { DNS_RIGHTS, programs, type RegistryMode } from "./manifests.ts";
-import { WORKLOADS } from "./workloads.ts";
+import { INSTALL_NAMESPACE, WORKLOADS } from "./workloads.ts";
 
 /** The programs' workloads, which are deleted before all else, so that nothing writes any more. PURE. */
 export function workloadsToDelete(

@@ -5,9 +5,9 @@ import {
   PROPERTY_CLUSTER_SET,
   PROPERTY_REGION,
 } from "../../api/keys.ts";
-import { INSTALL_NAMESPACE } from "../install-namespace.ts";
 import type { InstallObject } from "./install-object.ts";
 import type { Member } from "./members.ts";
+import { INSTALL_NAMESPACE } from "./workloads.ts";
 
 /** Key of the kubeconfig in the Secret of a peer, and in the Secret of a hub. */
 export const PEER_KEY = "kubeconfig";

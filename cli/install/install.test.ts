@@ -1,14 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { restricted } from "../../common/kubernetes/inline-kubeconfig.ts";
-import { namesSupport } from "./core-dns-version.ts";
-import { withNames, withoutNames } from "./corefile.ts";
+import { withNames, withoutNames } from "../clusters/cluster-names.ts";
 import { rejectedEndpoints } from "./exported-endpoints.ts";
-import { findingsOf } from "./findings.ts";
-import { withTag } from "./image-tag.ts";
+import { findingsOf, namesSupport } from "./findings.ts";
 import type { Member } from "./members.ts";
 import { aroundNodes, overlapsAmong, rangesIn, rangesText } from "./ranges.ts";
 import { accessIn, isSameAccess, kubeconfigOf } from "./registry-access.ts";
+import { withTag } from "./workloads.ts";
 
 function ranges(text: string) {
   return rangesIn(text) ?? assert.fail(`${text} has no ranges`);

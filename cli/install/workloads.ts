@@ -1,4 +1,5 @@
-import { INSTALL_NAMESPACE } from "../install-namespace.ts";
+/** The namespace of `deploy/base`: agents, controllers, and the Secrets of peers. */
+export const INSTALL_NAMESPACE = "clusterset-proxy";
 
 const namespace = INSTALL_NAMESPACE;
 
@@ -7,3 +8,10 @@ export const WORKLOADS = [
   { kind: "Deployment", namespace, name: "clusterset-controller" },
   { kind: "DaemonSet", namespace, name: "clusterset-agent" },
 ] as const;
+
+/** An image with another tag; undefined if it is named by a digest, which no version follows from. PURE. */
+export function withTag(image: string, tag: string): string | undefined {
+  if (image.includes("@")) return undefined;
+  // The registry may have a port.
+  return `${image.replace(/:[^/:]*$/, "")}:${tag}`;
+}

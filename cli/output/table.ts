@@ -8,7 +8,6 @@ import {
   printable,
   type Style,
 } from "./printable.ts";
-import { columnWidths, wrapped } from "./wrap.ts";
 
 /** A cell, and how it is coloured on a terminal. Its text is escaped. */
 export interface Cell {
@@ -71,4 +70,59 @@ function lineText(line: readonly Cell[], widths: readonly number[], paint: Paint
     return printable`${cell}${" ".repeat((widths[column] ?? 0) - text.length) + GAP}`;
   });
   return printable`${joined(shown)}\n`;
+}
+
+/** A line of a plan. */
+export interface PlanLine {
+  readonly context: string;
+  readonly action: string;
+  /** Such as `namespace/clusterset-proxy`. */
+  readonly object: string;
+  readonly detail?: string;
+}
+
+const STYLES: Readonly<Record<string, Style>> = {
+  created: "good",
+  changed: "warning",
+  deleted: "warning",
+  conflict: "fault",
+  unchanged: "faint",
+  kept: "faint",
+};
+
+/** What is to become of objects, a line for each. PURE. */
+export function planText(lines: readonly PlanLine[], screen: Screen): Printable {
+  const rows = lines.map(({ context, action, object, detail = "" }): (Cell | string)[] => {
+    const style = STYLES[action];
+    return [context, { text: action, ...(style !== undefined && { style }) }, object, detail];
+  });
+  return table(["CONTEXT", "ACTION", "OBJECT", "DETAIL"], rows, screen);
+}
+
+/** A column is not made narrower: names and reasons stay in one piece. */
+const LEAST_WIDTH = 16;
+
+/** Widths of columns so that a line has at most `columns` characters, if wrapping the widest ones is enough for it. PURE. */
+function columnWidths(natural: readonly number[], columns: number, gap: number): number[] {
+  const widths = [...natural];
+  let excess = widths.reduce((sum, width) => sum + width + gap, -gap) - columns;
+  for (; excess > 0; excess--) {
+    const most = Math.max(...widths);
+    if (most <= LEAST_WIDTH) break;
+    widths[widths.lastIndexOf(most)] = most - 1;
+  }
+  return widths;
+}
+
+/** `text` in lines of at most `width` characters, broken at spaces where it has some. PURE. */
+export function wrapped(text: string, width: number): string[] {
+  const lines: string[] = [];
+  let rest = text;
+  while (rest.length > width && width > 0) {
+    const space = rest.lastIndexOf(" ", width);
+    const end = space > 0 ? space : width;
+    lines.push(rest.slice(0, end));
+    rest = rest.slice(space > 0 ? end + 1 : end);
+  }
+  return [...lines, rest];
 }

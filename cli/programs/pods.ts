@@ -2,7 +2,7 @@ import { field, fieldAt, textField } from "../../api/parse/fields.ts";
 import { ApiFault } from "../../common/kubernetes/api-fault.ts";
 import { PODS, queryOf } from "../../common/kubernetes/kinds.ts";
 import type { Cluster } from "../clusters/cluster.ts";
-import { INSTALL_NAMESPACE } from "../install-namespace.ts";
+import { INSTALL_NAMESPACE } from "../install/workloads.ts";
 
 /** Programs that run in pods, and the ports of their pages (deploy/base). */
 export const PROGRAMS = {

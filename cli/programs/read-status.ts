@@ -8,7 +8,7 @@ import { nodeGroups } from "../agents/node-groups.ts";
 import { readAgentObjects } from "../agents/objects.ts";
 import { agentSettings } from "../agents/settings.ts";
 import type { Cluster } from "../clusters/cluster.ts";
-import { INSTALL_NAMESPACE } from "../install-namespace.ts";
+import { INSTALL_NAMESPACE } from "../install/workloads.ts";
 import { importProblem } from "../view/import-problems.ts";
 import type {
   AgentReading,

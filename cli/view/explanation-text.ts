@@ -8,8 +8,7 @@ import {
   painted,
   printable,
 } from "../output/printable.ts";
-import { type Cell, PLAIN, type Screen, table } from "../output/table.ts";
-import { wrapped } from "../output/wrap.ts";
+import { type Cell, PLAIN, type Screen, table, wrapped } from "../output/table.ts";
 import type { ExplainedClusterIp } from "./cluster-ip.ts";
 import { clusterIpLines } from "./cluster-ip-text.ts";
 import type { Comparison, ExplainedEndpoint, ExplainedPort, Explanation } from "./explanation.ts";

@@ -1,8 +1,8 @@
 import type { NodeFact } from "../../agent/model/facts.ts";
 import type { ImportView, Model } from "../../agent/model/model.ts";
 import type { ImportPlan } from "../../agent/plan/import-plan.ts";
+import { usedTiers } from "../../agent/plan/import-plan.ts";
 import { planImport } from "../../agent/plan/plan.ts";
-import { usedTiers } from "../../agent/plan/used-tiers.ts";
 import { servicePortName, type VirtualService } from "../../agent/plan/virtual-service.ts";
 import type { ObjectKey } from "../../api/names.ts";
 import type { Reason } from "../../api/reasons.ts";

@@ -1,5 +1,3 @@
-import { isMassLoss } from "../mass-loss.ts";
-
 /** The result of comparing a complete list with the cached objects. */
 export interface Removals {
   readonly remove: readonly string[];
@@ -23,4 +21,12 @@ export function confirmRemovals(
   const isMass = isMassLoss(once.length, cached - twice.length);
   if (once.length === 0 || !(isMass || rewound)) return { remove: missing, unconfirmed: undefined };
   return { remove: twice, unconfirmed: new Set(once) };
+}
+
+/** Removals up to this number are no mass loss, unless nothing is left. */
+const FEW = 10;
+
+/** True if a list without `removed` of `all` objects is probably wrong: it lacks all, or more than half and more than a few. PURE. */
+export function isMassLoss(removed: number, all: number): boolean {
+  return removed > 0 && (removed >= all || (removed > FEW && removed * 2 > all));
 }

@@ -5,11 +5,11 @@ import {
   type RequestOptions,
 } from "node:http";
 import { Agent as HttpsAgent, request as https } from "node:https";
-import type { Clock } from "../clock.ts";
-import { deadline } from "../deadline.ts";
+import type { Readable } from "node:stream";
+import { createGunzip } from "node:zlib";
+import { type Clock, deadline } from "../clock.ts";
 import { ApiFault, faultOfTransport } from "./api-fault.ts";
 import type { ApiRequest, ApiResponse, ApiServer, ApiWrite } from "./api-server.ts";
-import { decoded } from "./body.ts";
 import type { CredentialExpiry } from "./credential-expiry.ts";
 import type { Credentials } from "./credentials.ts";
 import { Recovery } from "./recovery.ts";
@@ -149,4 +149,43 @@ function payloadOf({ body, contentType = "application/json" }: ApiWrite) {
   const text = JSON.stringify(body);
   const length = String(Buffer.byteLength(text));
   return { text, headers: { "content-type": contentType, "content-length": length } };
+}
+
+/**
+ * The decompressed body. `encoding`: its `content-encoding` header. Throws an ApiFault: `unreachable` if the connection
+ * breaks, `stalled` after `silence` milliseconds without data, `garbage` if the encoding is invalid.
+ */
+async function* decoded(
+  body: Readable,
+  encoding: string | undefined,
+  silence: number,
+  clock: Clock,
+): AsyncGenerator<Uint8Array> {
+  if (encoding !== undefined && encoding !== "gzip" && encoding !== "identity") {
+    body.destroy();
+    throw new ApiFault("garbage", `Unsupported content-encoding ${JSON.stringify(encoding)}`);
+  }
+  const stream = encoding === "gzip" ? gunzipped(body) : body;
+  const late = (): void =>
+    void stream.destroy(new ApiFault("stalled", `No data for ${silence / 1000} seconds`));
+  let cancel = deadline(clock, silence, late);
+  try {
+    for await (const chunk of stream) {
+      cancel();
+      yield chunk;
+      cancel = deadline(clock, silence, late);
+    }
+  } catch (thrown) {
+    throw faultOfTransport(thrown);
+  } finally {
+    cancel();
+    body.destroy();
+  }
+}
+
+function gunzipped(body: Readable): Readable {
+  const gunzip = createGunzip();
+  body.on("error", (error) => gunzip.destroy(error));
+  gunzip.on("close", () => body.destroy());
+  return body.pipe(gunzip);
 }

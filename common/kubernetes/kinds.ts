@@ -1,6 +1,5 @@
 import { ABOUT_GROUP, ABOUT_VERSIONS, MCS_GROUP, MCS_VERSIONS } from "../../api/keys.ts";
-import type { ApiResource } from "./api-resource.ts";
-import type { ResourceQuery } from "./resource-query.ts";
+import type { ApiResource, ResourceQuery } from "./resource.ts";
 
 /** Kinds that programs read and write. */
 export const SERVICE_IMPORTS: ApiResource = {

@@ -4,8 +4,8 @@ import { Connection, type ConnectionOptions } from "./connection.ts";
 import { ItemSplitter } from "./item-splitter.ts";
 import { LONGEST_OBJECT, parseJson } from "./json.ts";
 import { metaOf, type ObjectMeta } from "./object-meta.ts";
-import { apiVersionOf, type ListOptions, listPath } from "./resource-path.ts";
-import type { ResourceQuery } from "./resource-query.ts";
+import type { ResourceQuery } from "./resource.ts";
+import { apiVersionOf, type ListOptions, listPath } from "./resource.ts";
 
 /** Objects per page, as in client-go. A page is parsed while it arrives, so its size costs no memory. */
 const PAGE = 500;

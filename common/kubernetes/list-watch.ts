@@ -7,8 +7,8 @@ import { KnownObjects } from "./known-objects.ts";
 import { currentVersion, listPages } from "./list-pages.ts";
 import { isOlder, metaOf, type ObjectMeta } from "./object-meta.ts";
 import type { Removal } from "./reflector-events.ts";
-import { watchPath } from "./resource-path.ts";
-import type { ResourceQuery } from "./resource-query.ts";
+import type { ResourceQuery } from "./resource.ts";
+import { watchPath } from "./resource.ts";
 import { NoInitialEvents, watchStream } from "./watch-stream.ts";
 
 /** Milliseconds until a server that does not support `sendInitialEvents` gets the next request for them. */

@@ -1,7 +1,7 @@
-import type { ApiResource, Manifest, ObjectName } from "./api-resource.ts";
 import type { ApiRequest } from "./api-server.ts";
 import type { ObjectMeta } from "./object-meta.ts";
-import { apiVersionOf, resourcePath } from "./resource-path.ts";
+import type { ApiResource, Manifest, ObjectName } from "./resource.ts";
+import { apiVersionOf, resourcePath } from "./resource.ts";
 
 /** A request about one object, by the API version of its kind. All functions of this file are PURE. */
 export type ObjectRequest = (version: string) => Pick<ApiRequest, "path" | "write">;

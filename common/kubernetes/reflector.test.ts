@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ReflectorStage } from "../../test/stages/reflector-stage.ts";
 import { Untaken } from "./reflector-events.ts";
-import type { ResourceQuery } from "./resource-query.ts";
+import type { ResourceQuery } from "./resource.ts";
 
 /** Names of the first objects of a stage. */
 const namesOf = (count: number): string[] => Array.from({ length: count }, (_, i) => `o${i}`);

@@ -1,5 +1,5 @@
-import { LimitedLog } from "../limited-log.ts";
 import type { LogFields, Logger } from "../log.ts";
+import { LimitedLog } from "../log-rate-limit.ts";
 import { ApiFault, type FaultReason } from "./api-fault.ts";
 import { ListWatch, type ListWatchOptions } from "./list-watch.ts";
 import type { ObjectMeta } from "./object-meta.ts";
@@ -13,7 +13,7 @@ import {
 import { RetryDelay } from "./retry-delay.ts";
 
 export type { ReflectorEvents, ReflectorReason, ReflectorState } from "./reflector-events.ts";
-export type { ResourceQuery } from "./resource-query.ts";
+export type { ResourceQuery } from "./resource.ts";
 
 /** Options of a `Reflector`. */
 export interface ReflectorOptions extends Omit<ListWatchOptions, "events" | "signal"> {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { listPath, watchPath } from "./resource-path.ts";
+import { listPath, watchPath } from "./resource.ts";
 
 const SLICES = { group: "discovery.k8s.io", versions: ["v1"], resource: "endpointslices" };
 

@@ -4,8 +4,8 @@ import fc from "fast-check";
 import { forAll } from "../../test/generators/for-all.ts";
 import { ItemSplitter } from "./item-splitter.ts";
 import { LONGEST_OBJECT, parseJson } from "./json.ts";
-import { LineSplitter } from "./line-splitter.ts";
 import { PartialBytes } from "./partial-bytes.ts";
+import { LineSplitter } from "./watch-stream.ts";
 
 function parsed(text: string): unknown {
   return parseJson(Buffer.from(text));

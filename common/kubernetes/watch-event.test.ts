@@ -3,7 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { forAll } from "../../test/generators/for-all.ts";
 import { ApiFault } from "./api-fault.ts";
-import { parseWatchEvent } from "./watch-event.ts";
+import { parseWatchEvent } from "./watch-stream.ts";
 
 const parse = (event: unknown) => parseWatchEvent(Buffer.from(JSON.stringify(event)));
 const metadata = { namespace: "shop", name: "web", uid: "u", resourceVersion: "7" };

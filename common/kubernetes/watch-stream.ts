@@ -1,10 +1,10 @@
-import type { Cancel, Clock } from "../clock.ts";
-import { deadline } from "../deadline.ts";
-import { ApiFault } from "./api-fault.ts";
+import { field, textField } from "../../api/parse/fields.ts";
+import { type Cancel, type Clock, deadline } from "../clock.ts";
+import { ApiFault, reasonOfStatus } from "./api-fault.ts";
 import type { Connection } from "./connection.ts";
-import { LONGEST_OBJECT } from "./json.ts";
-import { LineSplitter } from "./line-splitter.ts";
-import { parseWatchEvent, type WatchEvent } from "./watch-event.ts";
+import { LONGEST_OBJECT, parseJson } from "./json.ts";
+import { metaOf, type ObjectMeta } from "./object-meta.ts";
+import { PartialBytes } from "./partial-bytes.ts";
 
 /** Maximum milliseconds without data in a watch: kube-apiserver sends a bookmark about once a minute. */
 const WATCH_SILENCE_MS = 150_000;
@@ -77,4 +77,78 @@ const REFUSALS: ReadonlySet<string> = new Set(["refused", "forbidden", "server-e
 
 function isRefusal(thrown: unknown): boolean {
   return thrown instanceof ApiFault && REFUSALS.has(thrown.reason);
+}
+
+const LINE_FEED = 0x0a;
+
+/** Splits a stream of bytes into lines at line feeds only; JSON strings may contain U+2028 and U+2029. */
+export class LineSplitter {
+  /** The line that has begun. */
+  readonly #line: PartialBytes;
+
+  /** `longest`: maximum bytes of a line. */
+  constructor(longest: number) {
+    this.#line = new PartialBytes(longest, "A line");
+  }
+
+  /** The lines that end in this chunk, each valid until the next is read. Throws `garbage` for a line that is too long. */
+  *push(chunk: Uint8Array): Generator<Uint8Array> {
+    let start = 0;
+    for (;;) {
+      const end = chunk.indexOf(LINE_FEED, start);
+      if (end === -1) {
+        this.#line.add(chunk.subarray(start));
+        return;
+      }
+      yield this.#line.take(chunk.subarray(start, end));
+      start = end + 1;
+    }
+  }
+}
+
+/** One line of a watch. */
+type WatchEvent =
+  | {
+      readonly type: "ADDED" | "MODIFIED" | "DELETED";
+      readonly meta: ObjectMeta;
+      readonly object: unknown;
+    }
+  | {
+      readonly type: "BOOKMARK";
+      readonly resourceVersion: string;
+      /** True if all objects that existed at that version have been sent. */
+      readonly initialEventsEnd: boolean;
+    };
+
+/** Marks the bookmark after the last object that existed when the watch began (KEP-3157). */
+const INITIAL_EVENTS_END = "k8s.io/initial-events-end";
+
+/** Parses a line of a watch. Throws `garbage` if it is invalid, and the fault of an ERROR event. PURE. */
+export function parseWatchEvent(line: Uint8Array): WatchEvent {
+  const event = parseJson(line);
+  const type = textField(event, "type");
+  const object = field(event, "object");
+  if (type === "ERROR") throw errorOf(object);
+  if (type === "BOOKMARK") {
+    const metadata = field(object, "metadata");
+    const resourceVersion = textField(metadata, "resourceVersion") ?? "";
+    if (resourceVersion === "") throw new ApiFault("garbage", "A bookmark has no resourceVersion");
+    const end = textField(field(metadata, "annotations"), INITIAL_EVENTS_END);
+    return { type, resourceVersion, initialEventsEnd: end === "true" };
+  }
+  if (type !== "ADDED" && type !== "MODIFIED" && type !== "DELETED") {
+    throw new ApiFault("garbage", "Unknown type of a watch event");
+  }
+  const meta = metaOf(object);
+  if (meta === undefined) throw new ApiFault("garbage", "A watch event has no valid object");
+  return { type, meta, object };
+}
+
+/** The fault of an ERROR event: its object is a Status. */
+function errorOf(status: unknown): ApiFault {
+  const code = field(status, "code");
+  const message = textField(status, "message") ?? "The watch ended with an error";
+  // Without an error code, the fault counts as one of the server.
+  const known = typeof code === "number" && code >= 400 && code < 600;
+  return new ApiFault(known ? reasonOfStatus(code) : "server-error", message);
 }

@@ -9,11 +9,11 @@ import { FakeClock } from "../../test/doubles/fake-clock.ts";
 import { logLines } from "../../test/doubles/log-lines.ts";
 import { Slots } from "../queue/slots.ts";
 import type { ApiFault } from "./api-fault.ts";
-import type { ApiResource, Manifest } from "./api-resource.ts";
 import type { ApiServer } from "./api-server.ts";
 import { Credentials } from "./credentials.ts";
 import { HttpApiServer } from "./http-api-server.ts";
 import { Recovery } from "./recovery.ts";
+import type { ApiResource, Manifest } from "./resource.ts";
 import { ApiWriter, type ApiWriterOptions } from "./writer.ts";
 
 const IMPORTS: ApiResource = {

@@ -1,7 +1,6 @@
 import type { Clock } from "../clock.ts";
 import type { Slots } from "../queue/slots.ts";
 import { ApiFault, firstServed, reasonOfObject } from "./api-fault.ts";
-import type { ApiResource, Manifest, ObjectName } from "./api-resource.ts";
 import type { ApiRequest, ApiServer } from "./api-server.ts";
 import { LONGEST_OBJECT, parseJson } from "./json.ts";
 import { metaOf, type ObjectMeta } from "./object-meta.ts";
@@ -18,6 +17,7 @@ import {
 } from "./object-request.ts";
 import { isServerDown } from "./recovery.ts";
 import { requestBody } from "./request-body.ts";
+import type { ApiResource, Manifest, ObjectName } from "./resource.ts";
 
 export type { ApplyOptions, ObjectState } from "./object-request.ts";
 

@@ -1,9 +1,9 @@
 import type { Cancel, Clock } from "../clock.ts";
+import { sleep } from "../clock.ts";
 import { ApiFault } from "../kubernetes/api-fault.ts";
-import type { ObjectName } from "../kubernetes/api-resource.ts";
 import type { ApiServer } from "../kubernetes/api-server.ts";
+import type { ObjectName } from "../kubernetes/resource.ts";
 import { type ApiObject, ApiWriter } from "../kubernetes/writer.ts";
-import { sleep } from "../sleep.ts";
 import { claimed, LEASES, leaseTerms, microTime } from "./lease.ts";
 
 /** Default Lease duration in milliseconds, as in Kubernetes' components. */

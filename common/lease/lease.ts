@@ -1,5 +1,5 @@
 import { field, isFields, textField } from "../../api/parse/fields.ts";
-import type { ApiResource, Manifest, ObjectName } from "../kubernetes/api-resource.ts";
+import type { ApiResource, Manifest, ObjectName } from "../kubernetes/resource.ts";
 
 /** Leases, as the API server serves them since Kubernetes 1.14. */
 export const LEASES: ApiResource = {

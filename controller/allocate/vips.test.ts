@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { planVip } from "../../agent/plan/vips.ts";
+import { planVip } from "../../agent/plan/plan.ts";
 import { type Address, FAMILIES, type Family } from "../../api/address.ts";
 import { type Cidr, cidrOf, contains, widthOf } from "../../api/cidr.ts";
 import { objectKey } from "../../api/names.ts";
@@ -12,8 +12,7 @@ import { cidrs } from "../../test/generators/wanted-imports.ts";
 import { allocate } from "./allocate.ts";
 import { overlapsOf, reservedIn } from "./overlaps.ts";
 import { addressAt, spanOf, type VipPool } from "./pool.ts";
-import { vipRefusal } from "./vip-refusal.ts";
-import { vipsOf } from "./vips.ts";
+import { vipRefusal, vipsOf } from "./vips.ts";
 
 function pool(over: Partial<VipPool> = {}): VipPool {
   return { ranges: cidrs("241.0.0.0/16", "fd00::/112"), taken: new Set(), reserved: [], ...over };

@@ -6,8 +6,7 @@ import { helpText } from "../../common/config/help.ts";
 import { flagList, variableOf } from "../../common/config/program.ts";
 import { isUsage, usageText } from "../../common/config/usage.ts";
 import { forAll } from "../../test/generators/for-all.ts";
-import { type ControllerConfig, parseConfig } from "./config.ts";
-import { CONTROLLER } from "./program.ts";
+import { CONTROLLER, type ControllerConfig, parseConfig } from "./config.ts";
 
 const HOST = { name: "node-1", terminal: false };
 const RUN = ["--kubeconfig", "k"];

@@ -1,10 +1,53 @@
+import { overlaps } from "../../api/cidr.ts";
 import type { Environment } from "../../common/config/arguments.ts";
 import { readCommandLine } from "../../common/config/command-line.ts";
 import type { Host } from "../../common/config/flag.ts";
-import { isUsage, type Usage, usage } from "../../common/config/usage.ts";
-import { contradictions, doubts } from "./checks.ts";
-import type { FlagValues } from "./flags.ts";
-import { CONTROLLER, type Command } from "./program.ts";
+import type { AboutItself, Program } from "../../common/config/program.ts";
+import { isUsage, type Usage, type UsageFault, usage } from "../../common/config/usage.ts";
+import { FLAGS, type FlagValues } from "./flags.ts";
+
+/** Set by the kubelet in each container. */
+const IN_CLUSTER = "KUBERNETES_SERVICE_HOST";
+
+/** Contradictions between valid flags. PURE. */
+function contradictions(command: Command, values: FlagValues, env: Environment): UsageFault[] {
+  if (command !== "run") return [];
+  return [...noApiServer(values, env), ...registry(values), ...podsInClusterSet(values)];
+}
+
+/** Warnings about valid flags. PURE. */
+function doubts(command: Command, values: FlagValues): string[] {
+  if (command !== "run") return [];
+  return overlaps(values.clusterSetCidrs, values.serviceCidrs).map(
+    ([vips, services]) =>
+      `--clusterset-cidr ${vips.text} overlaps --service-cidrs ${services.text}: no VIP is allocated there`,
+  );
+}
+
+function noApiServer({ kubeconfig }: FlagValues, env: Environment): UsageFault[] {
+  if (kubeconfig !== undefined || (env[IN_CLUSTER] ?? "") !== "") return [];
+  return [{ where: "--kubeconfig", expected: "is missing; outside of a pod, run needs it" }];
+}
+
+function registry({ registry: kind, hubKubeconfig }: FlagValues): UsageFault[] {
+  if (kind === "hub" && hubKubeconfig === undefined) {
+    return [{ where: "--hub-kubeconfig", expected: "is missing; --registry hub needs it" }];
+  }
+  if (kind === "mesh" && hubKubeconfig !== undefined) {
+    const expected = "contradicts --registry mesh, which has no hub";
+    return [{ where: "--hub-kubeconfig", value: hubKubeconfig, expected }];
+  }
+  return [];
+}
+
+/** The agents' guard rejects packets to the ClusterSet CIDR, which would include these pods. */
+function podsInClusterSet(values: FlagValues): UsageFault[] {
+  return overlaps(values.clusterSetCidrs, values.podCidrs).map(([vips, pods]) => ({
+    where: "--clusterset-cidr",
+    value: vips.text,
+    expected: `overlaps --pod-cidrs ${pods.text}; these pods would be unreachable`,
+  }));
+}
 
 /** The configuration, frozen: the values of all flags, which `flags.ts` explains. */
 export interface ControllerConfig extends FlagValues {
@@ -27,3 +70,24 @@ export function parseConfig(
   const warnings = [...given.warnings, ...doubts(command, values)];
   return Object.freeze({ command, ...values, warnings });
 }
+
+/** The commands. */
+export type Command = "run" | AboutItself;
+
+/** The command line of the controller. */
+export const CONTROLLER: Program<Command, typeof FLAGS> = {
+  name: "clusterset-controller",
+  about: [
+    "clusterset-controller keeps exports, imports and ClusterSetIPs in sync between the clusters of a clusterset.",
+  ],
+  commands: {
+    run: "Publish this cluster's exports and import those of its peers (the default)",
+    version: "Print the version",
+    help: "Print this help",
+  },
+  flags: FLAGS,
+  examples: [
+    "run --kubeconfig ~/.kube/config --cluster-id c1 --clusterset-id prod --region eu-west",
+    "run --cluster-id c1 --registry hub --hub-kubeconfig /etc/clusterset/hub.kubeconfig",
+  ],
+};

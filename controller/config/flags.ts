@@ -27,8 +27,7 @@ import { KUBECONFIG_EXCEPTIONS } from "../../common/kubernetes/inline-kubeconfig
 import { type Span, usableSpan } from "../allocate/pool.ts";
 import { LEASE_SECONDS } from "../liveness/cluster-liveness.ts";
 import { LEASE_CHOICE } from "../liveness/lease-times.ts";
-import { DEFAULT_EXPORTED_KEYS, isKeyPattern } from "../model/exported-keys.ts";
-import { isReservedKey } from "../model/exported-metadata.ts";
+import { DEFAULT_EXPORTED_KEYS, isKeyPattern, isReservedKey } from "../model/exported-metadata.ts";
 
 /** Registries on each cluster's own API server, or on a hub. */
 export const REGISTRIES = ["mesh", "hub"] as const;

@@ -1,5 +1,5 @@
 import type { EndpointFact } from "../model/facts.ts";
-import { sameEndpoints } from "../model/same-endpoints.ts";
+import { sameEndpoints } from "../model/facts.ts";
 
 /** A slice while it is filled. */
 interface Bin {

@@ -3,7 +3,7 @@ import { describe, test } from "node:test";
 import fc from "fast-check";
 import { forMany } from "../../test/generators/for-all.ts";
 import type { EndpointFact, ServicePort, SliceFact } from "../model/facts.ts";
-import { sameEndpoints } from "../model/same-endpoints.ts";
+import { sameEndpoints } from "../model/facts.ts";
 import { type EndpointGroup, groupKey } from "./endpoint-groups.ts";
 import { packSlices } from "./pack-slices.ts";
 

@@ -1,8 +1,8 @@
 import type { Family } from "../../api/address.ts";
 import type { ObjectKey } from "../../api/names.ts";
 import type { SliceFact } from "../model/facts.ts";
+import { sameEndpoints } from "../model/facts.ts";
 import { MOST_PACKED } from "../model/limits.ts";
-import { sameEndpoints } from "../model/same-endpoints.ts";
 import { type EndpointGroup, groupKey } from "./endpoint-groups.ts";
 import { fillSlices } from "./fill-slices.ts";
 

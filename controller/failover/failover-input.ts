@@ -1,5 +1,5 @@
 import type { Cidr } from "../../api/cidr.ts";
-import type { Origin } from "../../api/tiers/origin.ts";
+import type { Origin } from "../../api/tiers/cluster-selectors.ts";
 import type { TierPolicy } from "../../api/tiers/tier-policy.ts";
 import type { Contribution } from "../import/imported-slices.ts";
 import type { MergedService } from "../merge/merged.ts";

@@ -11,9 +11,8 @@ import type { EndpointFact, ServicePort, SliceFact } from "../model/facts.ts";
 import type { FailoverSliceFact } from "../model/parse-failover-slice.ts";
 import { parseServiceSlice } from "../model/parse-service-slice.ts";
 import type { FailoverInput } from "./failover-input.ts";
-import { failoverOf } from "./failover-of.ts";
+import { failoverOf, MOST_FAILOVER_ENDPOINTS, MOST_FAILOVER_SLICES } from "./failover-of.ts";
 import { LocalEndpoints } from "./local-endpoints.ts";
-import { MOST_FAILOVER_ENDPOINTS, MOST_FAILOVER_SLICES } from "./within-limits.ts";
 
 const READY = { ready: true, serving: true, terminating: false };
 const LEAVING = { ready: false, serving: true, terminating: true };

@@ -1,10 +1,13 @@
 import type { Cidr } from "../../api/cidr.ts";
+import { compareText } from "../../api/names.ts";
 import type { Reason } from "../../api/reasons.ts";
 import { type Tiers, tiersOf } from "../../api/tiers/tiers.ts";
 import { type ImportableSlice, importableSlices } from "../import/imported-slices.ts";
 import { joint, ownNames } from "../merge/port-names.ts";
 import type { ServiceProperties } from "../model/facts.ts";
 import type { Manifest } from "../model/manifest.ts";
+import type { FailoverSliceFact } from "../model/parse-failover-slice.ts";
+import { ruleShares } from "../registry/rule-shares.ts";
 import type { FailoverInput } from "./failover-input.ts";
 import {
   encodeFailoverSlice,
@@ -13,9 +16,8 @@ import {
   READY,
   SERVING_TERMINATING,
 } from "./failover-slice.ts";
+import { portKey } from "./local-endpoints.ts";
 import { nearestRemote, type RemoteSlice } from "./nearest-remote.ts";
-import { notHeard, presentSlices } from "./not-heard.ts";
-import { withinLimits } from "./within-limits.ts";
 
 /** Why a Service has failover slices, or none. */
 export type FailoverReason = Extract<
@@ -174,4 +176,84 @@ function withOwnNames(
 /** Names, each once, in order. */
 export function namesIn(clusters: readonly string[]): readonly string[] {
   return [...new Set(clusters)].sort();
+}
+
+/**
+ * The present slices that stay, of clusters that were not listed since the start. A slice keeps the ports that the Service has; once its
+ * cluster is out of rotation, only those without a ready endpoint among the `wanted` slices. At most as many as a Service may have. PURE.
+ */
+function notHeard(
+  wanted: readonly FailoverSlice[],
+  { isInRotation, isSynced, local, present, service }: FailoverInput,
+): readonly FailoverSlice[] {
+  const { families = [], ports: own = [] } = service.properties ?? {};
+  const used = new Set(families.flatMap((family) => own.map((port) => portKey(family, port))));
+  const ready = new Set(wanted.filter((slice) => slice.ready).flatMap(portsOf));
+  const names = new Set(wanted.map(({ key }) => key));
+  const kept = presentSlices(present).flatMap((slice) => {
+    const { cluster, family, key } = slice;
+    if (isSynced(cluster) || names.has(key)) return [];
+    const ports = slice.ports.filter((port) => {
+      const name = portKey(family, port);
+      return used.has(name) && (isInRotation(cluster) || !ready.has(name));
+    });
+    const addresses = slice.addresses.filter((address) => !local.addresses.has(address));
+    return ports.length === 0 || addresses.length === 0 ? [] : [{ ...slice, addresses, ports }];
+  });
+  const byFamily = Map.groupBy(kept, ({ family }) => family).values();
+  return [...byFamily].flatMap((slices) => slices.slice(0, MOST_FAILOVER_SLICES));
+}
+
+/** Present slices whose source cluster is known, in order of key. Their endpoints count as not ready. */
+function presentSlices(present: readonly FailoverSliceFact[]): readonly FailoverSlice[] {
+  return present
+    .toSorted((a, b) => compareText(a.key, b.key))
+    .flatMap(({ cluster, ...slice }) =>
+      cluster === undefined ? [] : [{ ...slice, cluster, ready: false }],
+    );
+}
+
+function portsOf({ family, ports }: FailoverSlice): readonly string[] {
+  return ports.map((port) => portKey(family, port));
+}
+
+/** Endpoints of one Service and IP family: as many as Kubernetes lists in its Endpoints object. */
+export const MOST_FAILOVER_ENDPOINTS = 1000;
+/** Slices of the same; ten endpoints in each reach the other limit. */
+export const MOST_FAILOVER_SLICES = 100;
+
+/** Cuts the slices to the limits, so that no cluster gets less than an equal share because of others. PURE. */
+function withinLimits(slices: readonly RemoteSlice[]): {
+  readonly slices: readonly RemoteSlice[];
+  readonly limited: boolean;
+} {
+  const families = Map.groupBy(slices, ({ slice }) => slice.family).values();
+  const kept = [...families].flatMap(familyWithinLimits);
+  return { slices: kept, limited: endpointsOf(kept) < endpointsOf(slices) };
+}
+
+function familyWithinLimits(slices: readonly RemoteSlice[]): RemoteSlice[] {
+  // In the same order in every replica.
+  const ordered = slices.toSorted((a, b) => compareText(a.slice.key, b.slice.key));
+  const byCluster = [...Map.groupBy(ordered, ({ cluster }) => cluster).values()];
+  const most = ruleShares(
+    byCluster.map(({ length }) => length),
+    MOST_FAILOVER_SLICES,
+  );
+  const fewer = byCluster.map((list, i) => list.slice(0, most[i]));
+  const endpoints = ruleShares(fewer.map(endpointsOf), MOST_FAILOVER_ENDPOINTS);
+  return fewer.flatMap((list, i) => firstEndpoints(list, endpoints[i] ?? 0));
+}
+
+function firstEndpoints(slices: readonly RemoteSlice[], most: number): RemoteSlice[] {
+  let left = most;
+  return slices.flatMap((one) => {
+    const endpoints = one.slice.endpoints.slice(0, left);
+    left -= endpoints.length;
+    return endpoints.length === 0 ? [] : [{ ...one, slice: { ...one.slice, endpoints } }];
+  });
+}
+
+function endpointsOf(slices: readonly RemoteSlice[]): number {
+  return slices.reduce((sum, { slice }) => sum + slice.endpoints.length, 0);
 }

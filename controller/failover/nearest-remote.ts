@@ -1,4 +1,4 @@
-import type { Origin } from "../../api/tiers/origin.ts";
+import type { Origin } from "../../api/tiers/cluster-selectors.ts";
 import { type Tiers, tierIndex } from "../../api/tiers/tiers.ts";
 import type { Contribution, ImportableSlice } from "../import/imported-slices.ts";
 import { staleContent } from "../import/slice-manifest.ts";

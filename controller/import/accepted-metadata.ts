@@ -1,7 +1,6 @@
 import { type Problem, shown } from "../../api/problem.ts";
 import type { MergedService } from "../merge/merged.ts";
-import { matchesKey } from "../model/exported-keys.ts";
-import { split } from "../model/exported-metadata.ts";
+import { matchesKey, split } from "../model/exported-metadata.ts";
 import type { ExportedMetadata, ExportRecord } from "../model/facts.ts";
 
 /** Which labels and annotations this cluster's imports get from exports. */

@@ -1,6 +1,6 @@
+import type { Reason } from "../../api/reasons.ts";
 import type { VipLack, Vips } from "../allocate/vips.ts";
 import type { Claim, Condition } from "../model/condition.ts";
-import { withOmissions } from "./omission-message.ts";
 import { withRotation } from "./rotation-message.ts";
 import type { VipFault, VipFaults } from "./vip-faults.ts";
 
@@ -96,4 +96,17 @@ export function isLack({
 }: Pick<Condition, "message" | "status" | "type">): boolean {
   if (type !== HEADLESS_READY.type) return false;
   return FAULT.test(message) || (status === "False" && LACK.test(message));
+}
+
+const OMISSIONS = / Left out: ([a-z, -]+)\.$/;
+
+/**
+ * The message of a condition, with the reasons for which parts of the service are left out, besides those that it names
+ * already. Values are not shown, because a user of one cluster need not see what another cluster publishes.
+ */
+export function withOmissions(message: string, omitted: readonly Reason[]): string {
+  if (omitted.length === 0) return message;
+  const named = OMISSIONS.exec(message)?.[1]?.split(", ") ?? [];
+  const reasons = [...new Set([...named, ...omitted])].sort().join(", ");
+  return `${message.replace(OMISSIONS, "")} Left out: ${reasons}.`;
 }

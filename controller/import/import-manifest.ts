@@ -5,13 +5,14 @@ import {
   ANNOTATION_IMPORT,
   ANNOTATION_PREVIOUS_IPS,
 } from "../../api/keys.ts";
+import { isFields } from "../../api/parse/fields.ts";
+import { parseJsonText } from "../../api/parse/json-text.ts";
 import type { Vips } from "../allocate/vips.ts";
 import type { MergedService } from "../merge/merged.ts";
 import { encodePort, encodeProperties } from "../model/encode-service.ts";
 import type { ImportFact } from "../model/facts.ts";
-import type { Manifest } from "../model/manifest.ts";
-import { mcsObject } from "../model/mcs-object.ts";
-import { authoredSpec } from "./authored-spec.ts";
+import type { JsonFields, Manifest } from "../model/manifest.ts";
+import { mcsObject } from "../model/manifest.ts";
 
 /**
  * The ServiceImport of a merged service. `ips` is always present, so that no other writer owns it. `vips`: absent for a
@@ -67,4 +68,24 @@ export function givenVips({ key }: ImportFact, vips: readonly Address[]): Manife
 
 function textsOf(vips: readonly Address[]): string[] {
   return vips.map(({ text }) => text);
+}
+
+/** Bounds the depth of the parsed JSON. */
+const MOST_DEPTH = 20;
+
+/** The spec that a user wrote (`ImportFact.authored`); undefined if it is lost. */
+function authoredSpec(authored: string | undefined): JsonFields | undefined {
+  const value =
+    authored === undefined ? undefined : parseJsonText(authored, authored.length, MOST_DEPTH);
+  return isJsonFields(value) ? value : undefined;
+}
+
+/** The VIPs that a user wrote, valid or not. */
+export function authoredIps(authored: string | undefined): string[] {
+  const ips = authoredSpec(authored)?.ips;
+  return Array.isArray(ips) ? ips.filter((ip) => typeof ip === "string") : [];
+}
+
+function isJsonFields(value: unknown): value is JsonFields {
+  return isFields(value);
 }

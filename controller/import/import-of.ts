@@ -9,15 +9,13 @@ import {
 import type { ObjectKey } from "../../api/names.ts";
 import type { Reason } from "../../api/reasons.ts";
 import type { VipPool } from "../allocate/pool.ts";
-import { vipRefusal } from "../allocate/vip-refusal.ts";
-import { vipsOf } from "../allocate/vips.ts";
+import { vipRefusal, vipsOf } from "../allocate/vips.ts";
 import type { MergedService } from "../merge/merged.ts";
 import type { Claim } from "../model/condition.ts";
 import type { ImportFact } from "../model/facts.ts";
 import type { Manifest } from "../model/manifest.ts";
-import { authoredIps } from "./authored-spec.ts";
 import { frozenClaims, HEADLESS_READY, isLack, readyClaim } from "./import-claims.ts";
-import { exportedImport, givenVips, releasedImport } from "./import-manifest.ts";
+import { authoredIps, exportedImport, givenVips, releasedImport } from "./import-manifest.ts";
 import type { Importing } from "./imported-slices.ts";
 import { type VipRules, vipFaults } from "./vip-faults.ts";
 

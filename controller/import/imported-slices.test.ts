@@ -13,8 +13,7 @@ import {
 import { forAll } from "../../test/generators/for-all.ts";
 import { merge } from "../merge/merge.ts";
 import type { EndpointFact, ExportRecord, ServicePort, SliceFact } from "../model/facts.ts";
-import { importedSliceName } from "./imported-slice-name.ts";
-import { type Contribution, importedSlices } from "./imported-slices.ts";
+import { type Contribution, importedSliceName, importedSlices } from "./imported-slices.ts";
 
 const READY: EndpointFact = { address: "10.0.0.1", ready: true, serving: true, terminating: false };
 

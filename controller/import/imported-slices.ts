@@ -1,4 +1,5 @@
-import type { ObjectKey } from "../../api/names.ts";
+import { createHash } from "node:crypto";
+import { namesOf, type ObjectKey } from "../../api/names.ts";
 import type { Reason } from "../../api/reasons.ts";
 import { shiftText } from "../../api/shift.ts";
 import { importedNames, joint } from "../merge/port-names.ts";
@@ -12,7 +13,6 @@ import type {
 import { inKeyOrder, type Manifest } from "../model/manifest.ts";
 import type { ImportedSliceFact } from "../model/parse-imported-slice.ts";
 import { IN_ROTATION, type Rotation } from "../model/rotation.ts";
-import { importedSliceName } from "./imported-slice-name.ts";
 import { sliceManifest, staleContent } from "./slice-manifest.ts";
 
 /** One cluster's share of a service. Its ready endpoints are a last resort unless its state is `alive`. */
@@ -190,4 +190,17 @@ function manifestOf(
     shift: shift && shiftText(shift),
   };
   return sliceManifest(metadata, state === "alive" ? slice : staleContent(slice));
+}
+
+/**
+ * The name of an imported slice: import, source cluster, and a hash of the slice's key in the registry. An import's
+ * name has no dot, so slices of different clusters have different names.
+ */
+export function importedSliceName(
+  service: ObjectKey,
+  cluster: string,
+  recorded: ObjectKey,
+): string {
+  const hash = createHash("sha256").update(recorded).digest("hex").slice(0, 16);
+  return `${namesOf(service).name}.${cluster}.${hash}`;
 }

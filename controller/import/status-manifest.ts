@@ -1,7 +1,7 @@
 import { type Claim, conditionsOf } from "../model/condition.ts";
 import type { ExportFact, ImportFact } from "../model/facts.ts";
 import type { Json, Manifest } from "../model/manifest.ts";
-import { mcsObject } from "../model/mcs-object.ts";
+import { mcsObject } from "../model/manifest.ts";
 import type { StatusWanted } from "./import-of.ts";
 
 /**

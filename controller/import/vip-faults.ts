@@ -2,7 +2,7 @@ import type { Address } from "../../api/address.ts";
 import type { Cidr } from "../../api/cidr.ts";
 import type { VipDispute } from "../../api/vip-holders.ts";
 import type { VipPool } from "../allocate/pool.ts";
-import { type VipRefusal, vipRefusal } from "../allocate/vip-refusal.ts";
+import { type VipRefusal, vipRefusal } from "../allocate/vips.ts";
 
 /** Why connections to a listed VIP do not reach the import. */
 export type VipFault = VipDispute | VipRefusal;

@@ -1,10 +1,9 @@
+import { compareText } from "../../api/names.ts";
 import { split } from "../model/exported-metadata.ts";
-import type { ExportRecord } from "../model/facts.ts";
+import type { ExportRecord, ServicePort } from "../model/facts.ts";
 import { inKeyOrder } from "../model/manifest.ts";
 import { conflictsOf } from "./conflicts.ts";
 import type { MergedService } from "./merged.ts";
-import { bySeniority } from "./seniority.ts";
-import { unitePorts } from "./unite-ports.ts";
 
 /**
  * Merges the exports of one name; undefined if there is none. The oldest export, or that of `decider`, decides each
@@ -39,4 +38,34 @@ export function merge(
     contributors: seniors.map(({ cluster }) => cluster),
     conflicts: conflictsOf(seniors, decider),
   };
+}
+
+/**
+ * The records of one name, at most one per cluster: oldest export first, then by cluster ID (KEP-1645 defines no
+ * tie-break). `decider`: the cluster whose export comes first, whatever its age.
+ */
+export function bySeniority(records: readonly ExportRecord[], decider?: string): ExportRecord[] {
+  const rank = ({ cluster }: ExportRecord) => (cluster === decider ? 0 : 1);
+  return records.toSorted(
+    (a, b) => rank(a) - rank(b) || a.exported - b.exported || compareText(a.cluster, b.cluster),
+  );
+}
+
+/**
+ * Merges the ports of all records, oldest export first: the first of each name, then the first of each protocol and
+ * number (KEP-1645).
+ */
+function unitePorts(seniors: readonly ExportRecord[]): ServicePort[] {
+  const all = seniors.flatMap(({ ports }) => ports);
+  const named = firstOfEach(all, ({ name }) => name);
+  return firstOfEach(named, ({ protocol, port }) => `${protocol} ${port}`);
+}
+
+function firstOfEach<T>(all: readonly T[], keyOf: (one: T) => string): T[] {
+  const first = new Map<string, T>();
+  for (const one of all) {
+    const key = keyOf(one);
+    if (!first.has(key)) first.set(key, one);
+  }
+  return [...first.values()];
 }

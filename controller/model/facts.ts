@@ -1,6 +1,6 @@
 import type { Family } from "../../api/address.ts";
 import type { ObjectKey } from "../../api/names.ts";
-import type { Port } from "../../api/port.ts";
+import type { Port } from "../../api/protocol.ts";
 import type { TierPolicy } from "../../api/tiers/tier-policy.ts";
 import type { Condition } from "./condition.ts";
 import type { Drain } from "./drain.ts";
@@ -152,4 +152,22 @@ export interface NamespaceFact {
   readonly terminating: boolean;
   /** `ANNOTATION_CLUSTER_IP_FAILOVER`, for Services that do not have it. */
   readonly failover?: boolean;
+}
+
+/** True if two lists are equal. */
+export function sameEndpoints(a: readonly EndpointFact[], b: readonly EndpointFact[]): boolean {
+  return a.length === b.length && a.every((endpoint, i) => same(endpoint, b[i]));
+}
+
+function same(a: EndpointFact, b: EndpointFact | undefined): boolean {
+  return (
+    b !== undefined &&
+    a.address === b.address &&
+    a.ready === b.ready &&
+    a.serving === b.serving &&
+    a.terminating === b.terminating &&
+    a.hostname === b.hostname &&
+    a.nodeName === b.nodeName &&
+    a.zone === b.zone
+  );
 }

@@ -1,4 +1,5 @@
-import { compareText } from "../../api/compare-text.ts";
+import { MCS_GROUP, MCS_VERSIONS } from "../../api/keys.ts";
+import { compareText, namesOf, type ObjectKey } from "../../api/names.ts";
 
 /** A JSON value. */
 export type Json =
@@ -38,4 +39,24 @@ export interface Manifest {
 /** Sorted by key, so that equal maps are equal as JSON. */
 export function inKeyOrder<T>(mapping: Readonly<Record<string, T>>): Readonly<Record<string, T>> {
   return Object.fromEntries(Object.entries(mapping).toSorted(([a], [b]) => compareText(a, b)));
+}
+
+/** A ServiceExport or ServiceImport; empty labels and annotations are left out. */
+export function mcsObject(
+  kind: "ServiceExport" | "ServiceImport",
+  key: ObjectKey,
+  labels: Readonly<Record<string, string>> = {},
+  annotations: Readonly<Record<string, string>> = {},
+): Manifest {
+  const { namespace, name } = namesOf(key);
+  return {
+    apiVersion: `${MCS_GROUP}/${MCS_VERSIONS[0]}`,
+    kind,
+    metadata: {
+      name,
+      namespace,
+      ...(Object.keys(labels).length > 0 && { labels }),
+      ...(Object.keys(annotations).length > 0 && { annotations }),
+    },
+  };
 }

@@ -1,10 +1,9 @@
 import { isLabelName, isLabelValue, type ObjectKey } from "../../api/names.ts";
-import type { Complaints } from "../../api/parse/complaints.ts";
+import type { Complaints, Parsed } from "../../api/parse/complaints.ts";
 import { fieldAt, isUnset } from "../../api/parse/fields.ts";
 import { parseObject } from "../../api/parse/object-name.ts";
 import { parseText } from "../../api/parse/parse-text.ts";
-import type { Parsed } from "../../api/parse/parsed.ts";
-import { parseCreated } from "../../api/parse/time.ts";
+import { parseCreated } from "../../api/parse/time-span.ts";
 import { parseExportedAnnotations, parseExportedLabels } from "./exported-metadata.ts";
 import type { ExportFact } from "./facts.ts";
 import { generationOf, parseConditions } from "./parse-status.ts";

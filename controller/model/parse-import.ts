@@ -6,10 +6,10 @@ import {
   ANNOTATION_PREVIOUS_IPS,
 } from "../../api/keys.ts";
 import { isClusterId, isLabelName, type ObjectKey } from "../../api/names.ts";
+import type { Parsed } from "../../api/parse/complaints.ts";
 import { Complaints } from "../../api/parse/complaints.ts";
 import { field, fieldAt, isFields } from "../../api/parse/fields.ts";
 import { parseObject } from "../../api/parse/object-name.ts";
-import type { Parsed } from "../../api/parse/parsed.ts";
 import { parseTierPolicy } from "../../api/tiers/tier-policy.ts";
 import type { ImportFact } from "./facts.ts";
 import { parseServicePorts } from "./parse-service-ports.ts";

@@ -13,11 +13,11 @@ import {
   type ObjectKey,
   objectKey,
 } from "../../api/names.ts";
+import type { Parsed } from "../../api/parse/complaints.ts";
 import { Complaints } from "../../api/parse/complaints.ts";
 import { field, fieldAt } from "../../api/parse/fields.ts";
 import { parseObject } from "../../api/parse/object-name.ts";
 import { parseAddressType } from "../../api/parse/parse-endpoint.ts";
-import type { Parsed } from "../../api/parse/parsed.ts";
 import type { ServicePort } from "./facts.ts";
 import { parseServicePorts } from "./parse-service-ports.ts";
 

@@ -1,9 +1,8 @@
-import { clusterOfRotation } from "../../api/cluster-properties.ts";
-import { PROPERTY_CLUSTER_ID } from "../../api/keys.ts";
+import { clusterOfRotation, PROPERTY_CLUSTER_ID } from "../../api/keys.ts";
 import { isSubdomainName } from "../../api/names.ts";
+import type { Parsed } from "../../api/parse/complaints.ts";
 import { fieldAt } from "../../api/parse/fields.ts";
 import { parseClusterObject } from "../../api/parse/object-name.ts";
-import type { Parsed } from "../../api/parse/parsed.ts";
 import { type Drain, parseDrain } from "./drain.ts";
 import { parseRotation, type RotationRecord } from "./rotation.ts";
 

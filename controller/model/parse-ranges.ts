@@ -1,8 +1,8 @@
 import { type Cidr, isCidr, parseCidr } from "../../api/cidr.ts";
 import { isSubdomainName } from "../../api/names.ts";
+import type { Parsed } from "../../api/parse/complaints.ts";
 import { fieldAt, isUnset } from "../../api/parse/fields.ts";
 import { parseClusterObject } from "../../api/parse/object-name.ts";
-import type { Parsed } from "../../api/parse/parsed.ts";
 
 export type RangesFact = readonly Cidr[];
 

@@ -8,9 +8,9 @@ import {
   LABEL_SOURCE_CLUSTER,
 } from "../../api/keys.ts";
 import { isLabelName, isSubdomainName, namesOf, objectKey } from "../../api/names.ts";
+import type { Parsed } from "../../api/parse/complaints.ts";
 import { fieldAt, isUnset, textField } from "../../api/parse/fields.ts";
 import { parseObject } from "../../api/parse/object-name.ts";
-import type { Parsed } from "../../api/parse/parsed.ts";
 import type { SliceFact } from "./facts.ts";
 import { parseSliceContent } from "./slice-content.ts";
 

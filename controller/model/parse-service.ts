@@ -1,9 +1,9 @@
 import { isLabelName } from "../../api/names.ts";
+import type { Parsed } from "../../api/parse/complaints.ts";
 import { fieldAt, isUnset, textField } from "../../api/parse/fields.ts";
 import { parseObject } from "../../api/parse/object-name.ts";
-import type { Parsed } from "../../api/parse/parsed.ts";
 import type { ServiceFact } from "./facts.ts";
-import { parseFailover } from "./parse-failover.ts";
+import { parseFailover } from "./parse-namespace.ts";
 import { parseServiceProperties } from "./service-properties.ts";
 
 /** Types with endpoints (KEP-1645). */

@@ -1,5 +1,5 @@
 import { field, fieldAt } from "../../api/parse/fields.ts";
-import { timeOf } from "../../api/parse/time.ts";
+import { timeOf } from "../../api/parse/time-span.ts";
 import type { Condition } from "./condition.ts";
 
 /** The valid conditions of a status; others are overwritten. */

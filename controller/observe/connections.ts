@@ -1,7 +1,7 @@
 import { CLUSTER_PROPERTIES } from "../../common/kubernetes/kinds.ts";
 import type { ReflectorState } from "../../common/kubernetes/reflector-events.ts";
-import type { LimitedLog } from "../../common/limited-log.ts";
 import type { LogFields, LogLevel } from "../../common/log.ts";
+import type { LimitedLog } from "../../common/log-rate-limit.ts";
 import { registryNamespace } from "../registry/names.ts";
 import type { ControllerMetrics } from "./metrics.ts";
 

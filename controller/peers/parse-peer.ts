@@ -1,9 +1,8 @@
 import { LABEL_PEER } from "../../api/keys.ts";
 import { isClusterId, isSubdomainName, type ObjectKey } from "../../api/names.ts";
-import type { Complaints } from "../../api/parse/complaints.ts";
+import type { Complaints, Parsed } from "../../api/parse/complaints.ts";
 import { fieldAt, isUnset } from "../../api/parse/fields.ts";
 import { parseObject } from "../../api/parse/object-name.ts";
-import type { Parsed } from "../../api/parse/parsed.ts";
 import { parseDrain } from "../model/drain.ts";
 import { type PeerScope, parsePeerScope } from "../model/peer-scope.ts";
 

@@ -1,7 +1,7 @@
-import { isOwnProperty } from "../../api/cluster-properties.ts";
 import {
   ANNOTATION_COMPLETE,
   ANNOTATION_VERSION,
+  isOwnProperty,
   LABEL_CLUSTER_SET,
   LABEL_REGION,
 } from "../../api/keys.ts";
@@ -12,14 +12,13 @@ import {
   namesOf,
   type ObjectKey,
 } from "../../api/names.ts";
-import type { Complaints } from "../../api/parse/complaints.ts";
+import type { Complaints, Parsed } from "../../api/parse/complaints.ts";
 import { fieldAt, isUnset } from "../../api/parse/fields.ts";
 import { Interner } from "../../api/parse/interner.ts";
 import { parseObject } from "../../api/parse/object-name.ts";
-import { parseLabel } from "../../api/parse/parse-label.ts";
 import { parseProperties } from "../../api/parse/parse-properties.ts";
-import type { Parsed } from "../../api/parse/parsed.ts";
-import { timeOf } from "../../api/parse/time.ts";
+import { parseLabel } from "../../api/parse/parse-text.ts";
+import { timeOf } from "../../api/parse/time-span.ts";
 import { parseDrain } from "../model/drain.ts";
 import type { ClusterFact } from "../model/facts.ts";
 import { MOST_LEASE_SECONDS } from "../model/limits.ts";

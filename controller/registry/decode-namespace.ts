@@ -1,8 +1,8 @@
 import { LABEL_REGISTRY } from "../../api/keys.ts";
 import { isClusterId, isLabelName } from "../../api/names.ts";
+import type { Parsed } from "../../api/parse/complaints.ts";
 import { Complaints } from "../../api/parse/complaints.ts";
 import { fieldAt, isUnset } from "../../api/parse/fields.ts";
-import type { Parsed } from "../../api/parse/parsed.ts";
 import { type Drain, parseDrain } from "../model/drain.ts";
 import { type PeerScope, parsePeerScope } from "../model/peer-scope.ts";
 import { registryNamespace } from "./names.ts";

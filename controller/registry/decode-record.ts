@@ -6,18 +6,18 @@ import {
   ANNOTATION_LEFT_OUT,
 } from "../../api/keys.ts";
 import { isSubdomainName, namesOf } from "../../api/names.ts";
-import type { Complaints } from "../../api/parse/complaints.ts";
+import type { Complaints, Parsed } from "../../api/parse/complaints.ts";
 import { fieldAt, isUnset } from "../../api/parse/fields.ts";
 import { parseJsonText } from "../../api/parse/json-text.ts";
 import { parseObject } from "../../api/parse/object-name.ts";
-import type { Parsed } from "../../api/parse/parsed.ts";
-import { timeOf } from "../../api/parse/time.ts";
+import { timeOf } from "../../api/parse/time-span.ts";
 import { parseExportedAnnotations, parseExportedLabels } from "../model/exported-metadata.ts";
-import type { ExportRecord } from "../model/facts.ts";
+import type { ExportRecord, SliceFact } from "../model/facts.ts";
 import { OVER_LIMITS, type OverLimit } from "../model/limits.ts";
 import { isInScope } from "../model/peer-scope.ts";
 import { parseServiceProperties } from "../model/service-properties.ts";
-import { serviceOfRecord } from "./names.ts";
+import { parseSliceContent } from "../model/slice-content.ts";
+import { serviceOfRecord, serviceOfSlice } from "./names.ts";
 import type { Registry } from "./registry.ts";
 import { isRecordObject, isValidMetadata } from "./validate-metadata.ts";
 
@@ -100,4 +100,18 @@ function decodeMetadata(object: unknown, complaints: Complaints): ExportRecord["
     labels: read(ANNOTATION_EXPORTED_LABELS, parseExportedLabels),
     annotations: read(ANNOTATION_EXPORTED_ANNOTATIONS, parseExportedAnnotations),
   };
+}
+
+/**
+ * Decodes a slice of a record; `service` is the exported Service. Slices without `LABEL_RECORD` are ignored. No fact
+ * for a misplaced slice or an invalid address type; invalid endpoints and ports are left out.
+ */
+export function decodeSlice(object: unknown, registry: Registry): Parsed<SliceFact> {
+  return parseObject("EndpointSlice", object, isSubdomainName, (key, complaints) => {
+    const service = serviceOfSlice(namesOf(key).name);
+    if (!isRecordObject(object) || !isValidMetadata(object, service, registry, complaints))
+      return undefined;
+    const content = parseSliceContent(object, registry, complaints);
+    return content && { key, service, ...content };
+  });
 }

@@ -22,8 +22,7 @@ import {
 } from "../../test/generators/registry-objects.ts";
 import { type ParseCases, testCases } from "../../test/stages/parse-cases.ts";
 import { decodeCluster } from "./decode-cluster.ts";
-import { decodeRecord } from "./decode-record.ts";
-import { decodeSlice } from "./decode-slice.ts";
+import { decodeRecord, decodeSlice } from "./decode-record.ts";
 
 const PLAIN_RECORD = {
   cluster: "c2",

@@ -6,8 +6,7 @@ import { cidr } from "../../test/generators/facts.ts";
 import { forAll } from "../../test/generators/for-all.ts";
 import type { ExportRecord } from "../model/facts.ts";
 import { decodeCluster } from "./decode-cluster.ts";
-import { decodeRecord } from "./decode-record.ts";
-import { decodeSlice } from "./decode-slice.ts";
+import { decodeRecord, decodeSlice } from "./decode-record.ts";
 import { encodeRecord, encodeSlice } from "./encode.ts";
 import {
   recordLabel,
@@ -17,7 +16,7 @@ import {
   serviceOfSlice,
   sliceName,
 } from "./names.ts";
-import { publishable } from "./publishable.ts";
+import { publishable } from "./publication-limits.ts";
 
 // Objects of registries that another release wrote: as the format before versions was, and as a later one may be.
 

@@ -13,8 +13,8 @@ import {
   isQualifiedName,
   isSubdomainName,
 } from "../../api/names.ts";
+import type { Parsed } from "../../api/parse/complaints.ts";
 import { isPropertyValue } from "../../api/parse/parse-properties.ts";
-import type { Parsed } from "../../api/parse/parsed.ts";
 import { forMany } from "../../test/generators/for-all.ts";
 import {
   CLUSTER,
@@ -26,8 +26,7 @@ import {
 import { isReservedKey } from "../model/exported-metadata.ts";
 import type { ClusterFact, ExportRecord, ServicePort, SliceFact } from "../model/facts.ts";
 import { decodeCluster } from "./decode-cluster.ts";
-import { decodeRecord } from "./decode-record.ts";
-import { decodeSlice } from "./decode-slice.ts";
+import { decodeRecord, decodeSlice } from "./decode-record.ts";
 import { encodeCluster, encodeRecord, encodeSlice } from "./encode.ts";
 
 // For any object of a peer's API server, decoding does not throw, ends soon, and returns only valid facts.

@@ -13,11 +13,10 @@ import { parseExport } from "../model/parse-export.ts";
 import { parseService } from "../model/parse-service.ts";
 import { parseServiceSlice } from "../model/parse-service-slice.ts";
 import { decodeCluster } from "./decode-cluster.ts";
-import { decodeRecord } from "./decode-record.ts";
-import { decodeSlice } from "./decode-slice.ts";
+import { decodeRecord, decodeSlice } from "./decode-record.ts";
 import { encodeCluster, encodeRecord, encodeSlice } from "./encode.ts";
 import { registryNamespace, sliceName } from "./names.ts";
-import { publishable } from "./publishable.ts";
+import { publishable } from "./publication-limits.ts";
 
 // Publishes any Service, and reads the result as another cluster does.
 

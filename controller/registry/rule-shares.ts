@@ -1,5 +1,4 @@
-import { endpointCost } from "../../api/endpoint-cost.ts";
-import { levelOf } from "../../api/fair-budget.ts";
+import { endpointCost, levelOf } from "../../api/fair-budget.ts";
 import type { ServiceProperties, SliceFact } from "../model/facts.ts";
 
 /** What of a merged service decides how many rules its endpoints cost. */

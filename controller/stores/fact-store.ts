@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
 import type { ObjectKey } from "../../api/names.ts";
+import type { Parsed } from "../../api/parse/complaints.ts";
 import { fieldAt } from "../../api/parse/fields.ts";
-import type { Parsed } from "../../api/parse/parsed.ts";
-import { timeOf } from "../../api/parse/time.ts";
+import { timeOf } from "../../api/parse/time-span.ts";
 import type { Problem } from "../../api/problem.ts";
 import type { Reason } from "../../api/reasons.ts";
 import { metaOf } from "../../common/kubernetes/object-meta.ts";

@@ -4,7 +4,7 @@ import type {
   ReflectorState,
   Removal,
 } from "../../common/kubernetes/reflector-events.ts";
-import type { ResourceQuery } from "../../common/kubernetes/resource-query.ts";
+import type { ResourceQuery } from "../../common/kubernetes/resource.ts";
 
 /** Lists and watches one query. */
 export type Following = Pick<

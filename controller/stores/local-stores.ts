@@ -2,9 +2,9 @@ import { canonicalAddresses } from "../../api/address.ts";
 import type { Cidr } from "../../api/cidr.ts";
 import { LABEL_SERVICE_NAME, LABEL_SERVICE_SLICE } from "../../api/keys.ts";
 import { namesOf, type ObjectKey, objectKey } from "../../api/names.ts";
+import type { Parsed } from "../../api/parse/complaints.ts";
 import { fieldAt } from "../../api/parse/fields.ts";
 import { type IpAddressFact, parseIpAddress } from "../../api/parse/parse-ip-address.ts";
-import type { Parsed } from "../../api/parse/parsed.ts";
 import type { Problem } from "../../api/problem.ts";
 import { type VipDispute, VipHolders } from "../../api/vip-holders.ts";
 import type {

@@ -1,6 +1,6 @@
 import type { Cidr } from "../../api/cidr.ts";
 import { namesOf, type ObjectKey, objectKey } from "../../api/names.ts";
-import type { Parsed } from "../../api/parse/parsed.ts";
+import type { Parsed } from "../../api/parse/complaints.ts";
 import type { Problem } from "../../api/problem.ts";
 import type { Clock } from "../../common/clock.ts";
 import type { ReflectorState } from "../../common/kubernetes/reflector-events.ts";
@@ -10,8 +10,7 @@ import type { ClusterFact, ExportRecord, SliceFact } from "../model/facts.ts";
 import { type PeerScope, UNLIMITED } from "../model/peer-scope.ts";
 import type { Dirty, TaskKind } from "../model/task.ts";
 import { decodeCluster } from "../registry/decode-cluster.ts";
-import { decodeRecord } from "../registry/decode-record.ts";
-import { decodeSlice } from "../registry/decode-slice.ts";
+import { decodeRecord, decodeSlice } from "../registry/decode-record.ts";
 import { LEASE_NAME, recordName, serviceOfRecord, serviceOfSlice } from "../registry/names.ts";
 import type { Registry } from "../registry/registry.ts";
 import { type Change, FactStore } from "./fact-store.ts";

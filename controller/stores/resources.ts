@@ -15,7 +15,7 @@ import {
   SERVICE_IMPORTS,
   SERVICES,
 } from "../../common/kubernetes/kinds.ts";
-import type { ResourceQuery } from "../../common/kubernetes/resource-query.ts";
+import type { ResourceQuery } from "../../common/kubernetes/resource.ts";
 import { LEASES } from "../../common/lease/lease.ts";
 import { CONTROLLERS_LEASE } from "../liveness/control-plane-contact.ts";
 import { MOST_REGISTRY_OBJECTS } from "../model/limits.ts";

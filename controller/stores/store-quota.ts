@@ -1,4 +1,4 @@
-import type { Parsed } from "../../api/parse/parsed.ts";
+import type { Parsed } from "../../api/parse/complaints.ts";
 import type { Problem } from "../../api/problem.ts";
 import type { Reason } from "../../api/reasons.ts";
 import type { Limit } from "../registry/registry-limits.ts";

@@ -9,9 +9,8 @@ import { type Fields, isFields } from "../../test/doubles/memory/fields.ts";
 import { MemoryObjects, Refusal } from "../../test/doubles/memory/object-table.ts";
 import type { Manifest } from "../model/manifest.ts";
 import { FactStore } from "../stores/fact-store.ts";
-import { Applier } from "./applier.ts";
-import { inParallel } from "./in-parallel.ts";
-import { UndeclaredFields } from "./undeclared-fields.ts";
+import { Applier, UndeclaredFields } from "./applier.ts";
+import { inParallel } from "./converge.ts";
 
 const KIND = "serviceimports";
 const KEY = "shop/web";

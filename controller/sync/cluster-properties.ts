@@ -1,7 +1,6 @@
 import type { Cidr } from "../../api/cidr.ts";
-import { rotationProperty } from "../../api/cluster-properties.ts";
 import { endpointRangesProperty, endpointRangesText } from "../../api/endpoint-ranges.ts";
-import { ABOUT_GROUP, ABOUT_VERSIONS } from "../../api/keys.ts";
+import { ABOUT_GROUP, ABOUT_VERSIONS, rotationProperty } from "../../api/keys.ts";
 import type { Manifest } from "../model/manifest.ts";
 import { rotationContent } from "../model/rotation.ts";
 import type { LocalStores } from "../stores/local-stores.ts";

@@ -1,6 +1,6 @@
-import { rotationProperty } from "../../api/cluster-properties.ts";
+import { rotationProperty } from "../../api/keys.ts";
 import type { Identity } from "../identity/own-identity.ts";
-import { publishable } from "../registry/publishable.ts";
+import { publishable } from "../registry/publication-limits.ts";
 import type { ControllerOptions } from "./controller-options.ts";
 import { IdentitySource, SYSTEM } from "./identity-source.ts";
 import { ImportedBefore } from "./imported-before.ts";

@@ -1,8 +1,8 @@
 import { CONTROLLER_NAME } from "../../api/keys.ts";
 import { namesOf } from "../../api/names.ts";
 import type { Clock } from "../../common/clock.ts";
-import type { ApiResource } from "../../common/kubernetes/api-resource.ts";
-import { apiVersionOf } from "../../common/kubernetes/resource-path.ts";
+import type { ApiResource } from "../../common/kubernetes/resource.ts";
+import { apiVersionOf } from "../../common/kubernetes/resource.ts";
 import type { ApiWriter } from "../../common/kubernetes/writer.ts";
 import { LogRateLimit } from "../../common/log-rate-limit.ts";
 import type { ConditionEvent } from "../import/condition-events.ts";

@@ -1,15 +1,17 @@
-import { compareText } from "../../api/compare-text.ts";
-import { namesOf, type ObjectKey } from "../../api/names.ts";
+import { compareText, namesOf, type ObjectKey } from "../../api/names.ts";
 import type { Problem } from "../../api/problem.ts";
 import type { Reason } from "../../api/reasons.ts";
-import { acceptedMetadata, type MetadataRules } from "../import/accepted-metadata.ts";
-import { exportsAnnotation } from "../import/exports-annotation.ts";
+import {
+  acceptablePart,
+  acceptedMetadata,
+  type MetadataRules,
+} from "../import/accepted-metadata.ts";
 import type { Contribution } from "../import/imported-slices.ts";
 import type { DrainedCluster } from "../import/rotation-message.ts";
-import { merge } from "../merge/merge.ts";
+import { bySeniority, merge } from "../merge/merge.ts";
 import type { MergedService } from "../merge/merged.ts";
 import type { ExportRecord, ImportFact } from "../model/facts.ts";
-import { decodeExports } from "../model/known-exports.ts";
+import { decodeExports, encodeExports } from "../model/known-exports.ts";
 import { limitedSlices } from "../registry/limited-slices.ts";
 import { ruleShares, rulesOf } from "../registry/rule-shares.ts";
 import type { LocalShare } from "./local-exports.ts";
@@ -131,4 +133,16 @@ export function exportedService(
     isSynced,
     allSynced,
   };
+}
+
+/**
+ * The value of `ANNOTATION_EXPORTS`: the exports of other clusters, oldest first, with the labels and annotations that this
+ * cluster accepts. What it does not accept is not shown to users of the namespace. Undefined if no other cluster exports.
+ */
+function exportsAnnotation(
+  records: readonly ExportRecord[],
+  rules: MetadataRules,
+): string | undefined {
+  const others = bySeniority(records.filter(({ cluster }) => cluster !== rules.own));
+  return encodeExports(others.map((one) => ({ ...one, metadata: acceptablePart(one, rules) })));
 }

@@ -1,5 +1,4 @@
-import { isOwnProperty } from "../../api/cluster-properties.ts";
-import { PROPERTY_CLUSTER_ID } from "../../api/keys.ts";
+import { isOwnProperty, PROPERTY_CLUSTER_ID } from "../../api/keys.ts";
 import {
   type Identity,
   type IdentityFlags,

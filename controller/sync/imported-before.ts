@@ -6,11 +6,11 @@ import {
   LABEL_SOURCE_CLUSTER,
 } from "../../api/keys.ts";
 import { namesOf, type ObjectKey, objectKey } from "../../api/names.ts";
+import type { Parsed } from "../../api/parse/complaints.ts";
 import { Complaints } from "../../api/parse/complaints.ts";
-import type { Parsed } from "../../api/parse/parsed.ts";
 import type { Cancel, Clock } from "../../common/clock.ts";
 import { ENDPOINT_SLICES } from "../../common/kubernetes/kinds.ts";
-import { importedSliceName } from "../import/imported-slice-name.ts";
+import { importedSliceName } from "../import/imported-slices.ts";
 import type { SliceFact } from "../model/facts.ts";
 import { MOST_SLICES } from "../model/limits.ts";
 import { parseImportedSlice } from "../model/parse-imported-slice.ts";

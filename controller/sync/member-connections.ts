@@ -1,5 +1,5 @@
 import type { Cidr } from "../../api/cidr.ts";
-import { rotationProperty } from "../../api/cluster-properties.ts";
+import { rotationProperty } from "../../api/keys.ts";
 import type { ObjectKey } from "../../api/names.ts";
 import type { ApiServer } from "../../common/kubernetes/api-server.ts";
 import type { Accepted } from "../import/outside.ts";

@@ -1,7 +1,6 @@
 import type { Cidr } from "../../api/cidr.ts";
-import { rotationProperty } from "../../api/cluster-properties.ts";
 import { parseEndpointRanges } from "../../api/endpoint-ranges.ts";
-import { PROPERTY_CLUSTER_ID } from "../../api/keys.ts";
+import { PROPERTY_CLUSTER_ID, rotationProperty } from "../../api/keys.ts";
 import type { ObjectKey } from "../../api/names.ts";
 import type { Cancel, Clock } from "../../common/clock.ts";
 import type { Identity } from "../identity/own-identity.ts";

@@ -1,6 +1,5 @@
 import { CONTROLLER_NAME } from "../../api/keys.ts";
 import { namesOf, type ObjectKey } from "../../api/names.ts";
-import type { ApiResource } from "../../common/kubernetes/api-resource.ts";
 import {
   CLUSTER_PROPERTIES,
   ENDPOINT_SLICES,
@@ -8,6 +7,7 @@ import {
   SERVICE_EXPORTS,
   SERVICE_IMPORTS,
 } from "../../common/kubernetes/kinds.ts";
+import type { ApiResource } from "../../common/kubernetes/resource.ts";
 import { ApiWriter } from "../../common/kubernetes/writer.ts";
 import { Slots } from "../../common/queue/slots.ts";
 import type { ImportFact } from "../model/facts.ts";

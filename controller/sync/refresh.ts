@@ -1,6 +1,6 @@
 import { ApiFault } from "../../common/kubernetes/api-fault.ts";
-import type { ApiResource, ObjectName } from "../../common/kubernetes/api-resource.ts";
 import { isOlder, type ObjectMeta } from "../../common/kubernetes/object-meta.ts";
+import type { ApiResource, ObjectName } from "../../common/kubernetes/resource.ts";
 import type { ApiWriter } from "../../common/kubernetes/writer.ts";
 import type { Seen } from "../stores/fact-store.ts";
 import type { Following } from "../stores/informer.ts";

@@ -15,7 +15,7 @@ import type { ClusterFact } from "../model/facts.ts";
 import type { Manifest } from "../model/manifest.ts";
 import { encodeCluster } from "../registry/encode.ts";
 import { LEASE_NAME } from "../registry/names.ts";
-import { publishable } from "../registry/publishable.ts";
+import { publishable } from "../registry/publication-limits.ts";
 import type { Member } from "../stores/member.ts";
 import { refresh } from "./refresh.ts";
 import type { Writing } from "./write-permission.ts";

@@ -1,5 +1,5 @@
 import type { ObjectKey } from "../../api/names.ts";
-import { isMassLoss } from "../../common/mass-loss.ts";
+import { isMassLoss } from "../../common/kubernetes/confirm-removals.ts";
 import { type Follow, type Following, Informer } from "../stores/informer.ts";
 import type { LocalStores } from "../stores/local-stores.ts";
 import type { Member } from "../stores/member.ts";

@@ -5,7 +5,7 @@ import { namesOf, type ObjectKey } from "../../api/names.ts";
 import type { Manifest } from "../model/manifest.ts";
 import type { LocalStores } from "../stores/local-stores.ts";
 import type { Applier } from "./applier.ts";
-import { inParallel } from "./in-parallel.ts";
+import { inParallel } from "./converge.ts";
 
 /** Dependencies of `VipAddresses`. */
 export interface VipAddressesOptions {

@@ -1,7 +1,7 @@
 import { BACKENDS } from "../../agent/backends/names.ts";
 import { AGENT } from "../../agent/config/program.ts";
 import { type AnyProgram, flagList } from "../../common/config/program.ts";
-import { CONTROLLER } from "../../controller/config/program.ts";
+import { CONTROLLER } from "../../controller/config/config.ts";
 
 /** A JSON schema. */
 type Schema = Readonly<Record<string, unknown>>;

@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { systemClock } from "../../common/clock.ts";
-import { keepHeapSmall } from "../../common/heap.ts";
 import { connect } from "../../common/kubernetes/connect.ts";
 import { Reflector } from "../../common/kubernetes/reflector.ts";
 import { createLogger } from "../../common/log.ts";
+import { keepHeapSmall } from "../../common/process.ts";
 import { importedSlices } from "../../controller/import/imported-slices.ts";
 import { UNLIMITED } from "../../controller/model/peer-scope.ts";
 import { ControllerMetrics } from "../../controller/observe/metrics.ts";

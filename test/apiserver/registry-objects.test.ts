@@ -9,8 +9,7 @@ import type {
 } from "../../controller/model/facts.ts";
 import type { Manifest } from "../../controller/model/manifest.ts";
 import { decodeCluster } from "../../controller/registry/decode-cluster.ts";
-import { decodeRecord } from "../../controller/registry/decode-record.ts";
-import { decodeSlice } from "../../controller/registry/decode-slice.ts";
+import { decodeRecord, decodeSlice } from "../../controller/registry/decode-record.ts";
 import { encodeCluster, encodeRecord, encodeSlice } from "../../controller/registry/encode.ts";
 import { registryNamespace, sliceName } from "../../controller/registry/names.ts";
 import { exportRecord } from "../generators/export-records.ts";

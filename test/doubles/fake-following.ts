@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { KubernetesOptions } from "../../agent/sources/kubernetes/kubernetes-source.ts";
 import type { Resource } from "../../agent/sources/kubernetes/queries.ts";
 import type { ReflectorEvents } from "../../common/kubernetes/reflector-events.ts";
-import type { ResourceQuery } from "../../common/kubernetes/resource-query.ts";
+import type { ResourceQuery } from "../../common/kubernetes/resource.ts";
 
 /** Reflectors that emit a test's events. */
 export class FakeFollowing {

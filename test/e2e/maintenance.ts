@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
-import { nodeShare } from "../../agent/model/node-share.ts";
+import { nodeShare } from "../../agent/sync/node-shifts.ts";
 import { parseShift } from "../../api/shift.ts";
 import type { ClusterNode } from "../cluster/cluster-node.ts";
 import { now } from "../connections/attempt.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { LABEL_REGION, PROPERTY_CLUSTER_ID, PROPERTY_REGION } from "../../api/keys.ts";
-import type { ClusterSelector, PropertyRequirement } from "../../api/tiers/cluster-selector.ts";
+import type { ClusterSelector, PropertyRequirement } from "../../api/tiers/cluster-selectors.ts";
 
 /** Properties that clusters of the random worlds may have, beside what is known of all of them. */
 const CONTINENT = "continent.example.com";

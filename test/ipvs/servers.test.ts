@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { kernelScheduler } from "../../agent/backends/ipvs/kernel-scheduler.ts";
+import { kernelScheduler } from "../../agent/backends/ipvs/render.ts";
 import type { VirtualService } from "../../agent/plan/virtual-service.ts";
 import { FAMILIES } from "../../api/address.ts";
 import { PROTOCOLS } from "../../api/protocol.ts";
@@ -42,7 +42,7 @@ describe("virtual servers in the kernel", () => {
   for (const family of FAMILIES) {
     test(`${family}: a stock kernel has no limit, and testing leaves no virtual server behind`, async () => {
       const script = `
-        import { ProtocolTrials } from "@/agent/backends/ipvs/limits.ts";
+        import { ProtocolTrials } from "@/agent/backends/ipvs/kind.ts";
         const { affinity, protocols } = await new ProtocolTrials("rr").limits("${family}");
         console.log(JSON.stringify({ affinity, protocols: [...protocols] }));`;
       const before = await servers();

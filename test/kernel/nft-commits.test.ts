@@ -10,7 +10,7 @@ import { Lab } from "../lab/lab.ts";
 import { evaluate } from "../lab/programs.ts";
 import { modelOf, planOf } from "../packets/rendered.ts";
 
-const SCRIPT = `import { nftGeneration } from "@/agent/system/nft-generation.ts"; console.log(await nftGeneration());`;
+const SCRIPT = `import { nftGeneration } from "@/agent/system/nft-commits.ts"; console.log(await nftGeneration());`;
 const NODE = nodeFact();
 
 /** Imports with endpoints of these addresses in cluster c1. */

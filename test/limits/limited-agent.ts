@@ -20,9 +20,9 @@ import { pages } from "../../agent/observe/pages.ts";
 import { Agent } from "../../agent/sync/agent.ts";
 import type { ObjectKey } from "../../api/names.ts";
 import { systemClock } from "../../common/clock.ts";
-import { keepHeapSmall } from "../../common/heap.ts";
 import { HttpServer } from "../../common/http.ts";
 import { createLogger } from "../../common/log.ts";
+import { keepHeapSmall } from "../../common/process.ts";
 import { FakeSource } from "../doubles/fake-source.ts";
 import { cidr, importFact, nodeFact, sliceFact } from "../generators/facts.ts";
 

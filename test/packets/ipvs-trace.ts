@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { finished } from "../../agent/backends/backend.ts";
+import { IpvsRuleset } from "../../agent/backends/ipvs/backend.ts";
 import { diff } from "../../agent/backends/ipvs/diff.ts";
-import { IpvsRuleset } from "../../agent/backends/ipvs/ruleset.ts";
 import { destinationKey, destinationText } from "../../agent/backends/ipvs/state.ts";
 import { serviceKey } from "../../agent/backends/nft/service-key.ts";
 import type { Address } from "../../api/address.ts";

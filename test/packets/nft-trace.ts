@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { finished } from "../../agent/backends/backend.ts";
+import { NftablesRuleset } from "../../agent/backends/nftables/backend.ts";
 import { diff } from "../../agent/backends/nftables/diff.ts";
-import { NftablesRuleset } from "../../agent/backends/nftables/ruleset.ts";
 import { destination } from "../../agent/plan/virtual-service.ts";
 import { numberText } from "../../agent/system/nftables/text.ts";
 import { type Address, addressFromHex } from "../../api/address.ts";

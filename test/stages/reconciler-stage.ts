@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { type Limits, UNLIMITED } from "../../agent/backends/limits.ts";
+import { type Limits, UNLIMITED } from "../../agent/backends/backend.ts";
 import type { VirtualService } from "../../agent/plan/virtual-service.ts";
 import { CheckInterval } from "../../agent/sync/check-interval.ts";
 import { Reconciler } from "../../agent/sync/reconciler.ts";

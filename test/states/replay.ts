@@ -3,12 +3,12 @@ import { finished, type Ruleset, type Transaction } from "../../agent/backends/b
 import * as iptables from "../../agent/backends/iptables/diff.ts";
 import { IptablesRuleset } from "../../agent/backends/iptables/ruleset.ts";
 import type * as Tables from "../../agent/backends/iptables/state.ts";
+import { IpvsRuleset } from "../../agent/backends/ipvs/backend.ts";
 import * as ipvs from "../../agent/backends/ipvs/diff.ts";
-import { IpvsRuleset } from "../../agent/backends/ipvs/ruleset.ts";
 import * as state from "../../agent/backends/ipvs/state.ts";
 import type { IpvsTransaction } from "../../agent/backends/ipvs/transaction.ts";
+import { NftablesRuleset } from "../../agent/backends/nftables/backend.ts";
 import * as nft from "../../agent/backends/nftables/diff.ts";
-import { NftablesRuleset } from "../../agent/backends/nftables/ruleset.ts";
 import * as nftState from "../../agent/backends/nftables/state.ts";
 import type { NftablesTransaction } from "../../agent/backends/nftables/transaction.ts";
 import { Model } from "../../agent/model/model.ts";

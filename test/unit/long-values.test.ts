@@ -1,11 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { parseSlice } from "../../agent/model/parse-slice.ts";
-import type { Parsed } from "../../api/parse/parsed.ts";
+import type { Parsed } from "../../api/parse/complaints.ts";
 import { metaOf } from "../../common/kubernetes/object-meta.ts";
 import { decodeCluster } from "../../controller/registry/decode-cluster.ts";
-import { decodeRecord } from "../../controller/registry/decode-record.ts";
-import { decodeSlice } from "../../controller/registry/decode-slice.ts";
+import { decodeRecord, decodeSlice } from "../../controller/registry/decode-record.ts";
 import { encodeCluster, encodeRecord, encodeSlice } from "../../controller/registry/encode.ts";
 import { CLUSTER, NAMESPACE, RECORD, REGISTRY, SLICE } from "../generators/registry-facts.ts";
 

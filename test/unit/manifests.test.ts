@@ -7,7 +7,7 @@ import { SETTINGS } from "../../agent/backends/ipvs/settings.ts";
 import { AGENT } from "../../agent/config/program.ts";
 import { OF_HOST } from "../../agent/system/sysctl.ts";
 import { type AnyProgram, flagList, variableOf } from "../../common/config/program.ts";
-import { CONTROLLER } from "../../controller/config/program.ts";
+import { CONTROLLER } from "../../controller/config/config.ts";
 import packageJson from "../../package.json" with { type: "json" };
 
 // What deploy/ and the Dockerfiles say of the programs is so. Whether it works, test/e2e shows.

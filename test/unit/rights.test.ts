@@ -13,7 +13,6 @@ import {
   LABEL_PEER,
   LABEL_RECORD,
 } from "../../api/keys.ts";
-import type { ApiResource } from "../../common/kubernetes/api-resource.ts";
 import type { ApiRequest, ApiServer } from "../../common/kubernetes/api-server.ts";
 import {
   CLUSTER_PROPERTIES,
@@ -23,7 +22,7 @@ import {
   SERVICE_IMPORTS,
 } from "../../common/kubernetes/kinds.ts";
 import { Recovery } from "../../common/kubernetes/recovery.ts";
-import type { ResourceQuery } from "../../common/kubernetes/resource-query.ts";
+import type { ApiResource, ResourceQuery } from "../../common/kubernetes/resource.ts";
 import { ApiWriter } from "../../common/kubernetes/writer.ts";
 import { LEASES } from "../../common/lease/lease.ts";
 import {

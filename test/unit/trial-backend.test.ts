@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { UNLIMITED } from "../../agent/backends/backend.ts";
 import type { BackendKind } from "../../agent/backends/backend-kind.ts";
 import { KINDS } from "../../agent/backends/kinds.ts";
-import { UNLIMITED } from "../../agent/backends/limits.ts";
 import { openBackends } from "../../agent/command/backends.ts";
 import { backendRemark, chooseBackend } from "../../agent/command/choose-backend.ts";
 import { removeLeftovers } from "../../agent/command/remove-leftovers.ts";

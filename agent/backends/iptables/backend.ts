@@ -1,17 +1,18 @@
+import type { ObjectKey } from "../../../api/names.ts";
 import type { NftCommits } from "../../system/nft-commits.ts";
 import { type Backend, type Check, type Drift, type Programmed, UNCHANGED } from "../backend.ts";
 import type { OpenOptions } from "../backend-kind.ts";
+import { digitsOf } from "../nft/service-key.ts";
 import { RestoreProcess } from "./apply.ts";
-import { check } from "./check.ts";
+import { OWN, serviceChain } from "./chain-name.ts";
 import { diff, type IptablesTransaction } from "./diff.ts";
-import { compare } from "./drift.ts";
 import { type Flavour, type Tools, toolsOf } from "./flavour.ts";
 import { JumpOrder } from "./jump-order.ts";
 import { chainLister } from "./list.ts";
-import { programmed } from "./programmed.ts";
+import { ownersIn } from "./owner.ts";
 import { readBack } from "./read.ts";
 import { IptablesRuleset, type RulesetOptions } from "./ruleset.ts";
-import type { Changes, KernelState } from "./state.ts";
+import { BASES, type Changes, type Found, type KernelState, TABLES, tableOf } from "./state.ts";
 
 /** Options of an iptables backend. */
 export interface IptablesOptions extends RulesetOptions, Partial<OpenOptions> {
@@ -97,4 +98,74 @@ export class IptablesBackend implements Backend<KernelState, Changes, IptablesTr
   close(): Promise<void> {
     return this.#restore.close();
   }
+}
+
+const SERVICE_CHAIN = `nat ${OWN}SVC-`;
+
+/** The services whose chain the kernel holds. PURE. */
+export function programmed({ chains, entries }: KernelState): Programmed {
+  let holders: ReadonlyMap<string, ObjectKey> | undefined;
+  return {
+    get size() {
+      return [...chains.keys()].filter((key) => key.startsWith(SERVICE_CHAIN)).length;
+    },
+    holder: (vip) => {
+      const [address = ""] = digitsOf([vip]);
+      holders ??= new Map(
+        [...(entries ?? [])].map(([place, key]) => [place.slice(0, place.indexOf(" ")), key]),
+      );
+      return holders.get(address);
+    },
+    destinations: entries?.keys() ?? [],
+    has: (service) => chains.has(`nat ${serviceChain(service)}`),
+  };
+}
+
+/** Compares everything that was read with the cached state, and finds jumps behind rules that take their packets. */
+export async function check(
+  state: KernelState,
+  found: Found,
+  order: JumpOrder,
+  stop?: AbortSignal,
+): Promise<Drift[]> {
+  const behind = await order.again(found.state.jumps, found.bases, stop);
+  const drift = compare(state, { ...found.state, behind });
+  const all = drift.map((one) => suspected(one, found));
+  // The log names only the first.
+  return [...all.filter((one) => one.suspect), ...all.filter((one) => !one.suspect)];
+}
+
+/** A table without any of our jumps was flushed: the owners of its present rules are suspects. */
+function suspected(drift: Drift, { state: { jumps }, bases }: Found): Drift {
+  const table = TABLES.find((each) => drift.what.startsWith(`${each} `));
+  if (drift.suspect !== undefined || jumps.some((jump) => tableOf(jump)[0] === table)) return drift;
+  const left = BASES.filter((key) => tableOf(key)[0] === table);
+  const suspect = ownersIn(left.flatMap((key) => bases.get(key) ?? []));
+  return suspect === undefined ? drift : { ...drift, suspect };
+}
+
+/**
+ * What other programs changed between two reads without a transaction of ours in between. Additional chains with our prefix
+ * are no drift: the next complete pass deletes them.
+ */
+export function compare(before: KernelState, found: KernelState): Drift[] {
+  const drift: Drift[] = [];
+  for (const [key, digest] of before.chains) {
+    const now = found.chains.get(key);
+    if (now === digest) continue;
+    drift.push({ reason: now === undefined ? "chain-missing" : "chain-changed", what: key });
+  }
+  const left = new Set(found.jumps);
+  for (const jump of new Set(before.jumps)) {
+    const suspect = found.behind?.get(jump);
+    if (!left.has(jump)) drift.push({ reason: "jump-missing", what: jump });
+    else if (suspect !== undefined) drift.push({ reason: "jump-behind", what: jump, suspect });
+  }
+  const expected = [...before.jumps];
+  for (const jump of found.jumps) {
+    const at = expected.indexOf(jump);
+    if (at >= 0) expected.splice(at, 1);
+    else drift.push({ reason: "jump-extra", what: jump });
+  }
+  return drift;
 }

@@ -3,11 +3,11 @@ import { describe, test } from "node:test";
 import { homeFact } from "../../../test/packets/address-plan.ts";
 import { PACKET_CASES } from "../../../test/packets/cases.ts";
 import { modelOf, planOf, wanted } from "../../../test/packets/rendered.ts";
-import { checkExtensions } from "../../preflight/missing-extensions.ts";
+import { checkExtensions } from "../../preflight/preflight.ts";
 import { finished } from "../backend.ts";
 import { diff } from "./diff.ts";
 import { detectFlavour, type FlavourEvidence, toolsOf } from "./flavour.ts";
-import { ExtensionTrials } from "./limits.ts";
+import { ExtensionTrials } from "./kind.ts";
 import { EXTENSIONS } from "./used-extensions.ts";
 
 const evidence = (rules: number, hinted = false): FlavourEvidence => ({

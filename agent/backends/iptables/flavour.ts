@@ -1,6 +1,6 @@
 import { FAMILIES, type Family } from "../../../api/address.ts";
 import { CodedError, codeOf } from "../../../common/errors.ts";
-import { legacyTables } from "../../system/legacy-tables.ts";
+import { legacyTables } from "../../system/kernel-files.ts";
 import type { Argv } from "../../system/program-result.ts";
 import { execLines, type RunLimits } from "../../system/run-program.ts";
 import { OWN } from "./chain-name.ts";

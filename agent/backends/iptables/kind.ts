@@ -1,14 +1,30 @@
-import { FAMILIES } from "../../../api/address.ts";
+import { FAMILIES, type Family } from "../../../api/address.ts";
+import { PROTOCOLS } from "../../../api/protocol.ts";
 import { codeOf } from "../../../common/errors.ts";
 import type { Logger } from "../../../common/log.ts";
+import type { VirtualService } from "../../plan/virtual-service.ts";
 import { NftCommits } from "../../system/nft-commits.ts";
+import { runProgram } from "../../system/run-program.ts";
+import { finished, type HeldPort, type KernelReader, type Limits, UNLIMITED } from "../backend.ts";
 import type { BackendConfig, BackendKind, ReadyBackend } from "../backend-kind.ts";
+import type { RejectedExtension, Requirements } from "../requirements.ts";
+import { RestoreProcess } from "./apply.ts";
 import { IptablesBackend } from "./backend.ts";
-import { detectFlavour, FLAVOURS, type Flavour, flavourEvidence } from "./flavour.ts";
-import { ExtensionTrials } from "./limits.ts";
-import { heldReader } from "./list-held.ts";
-import { removeOwn } from "./remove.ts";
-import { requirementsOf } from "./requirements.ts";
+import { OWN, serviceChain } from "./chain-name.ts";
+import { diff } from "./diff.ts";
+import {
+  detectFlavour,
+  FLAVOURS,
+  type Flavour,
+  flavourEvidence,
+  inUse,
+  programOf,
+  saveLines,
+  toolsOf,
+} from "./flavour.ts";
+import { readBack } from "./read.ts";
+import { type Changes, type KernelState, TABLES, type Table, tableOf } from "./state.ts";
+import { rejectedIn, trialCommand } from "./used-extensions.ts";
 
 /** The iptables backend. Every node supports it: a missing tool fails the first sync. */
 export const iptables: BackendKind = {
@@ -71,4 +87,177 @@ async function chooseFlavour(
   const flavour = detectFlavour(evidence);
   log.info("Chose the iptables flavour", { flavour, evidence });
   return flavour;
+}
+
+/** Reads rules with iptables-save, all of the nat table: both flavours read it as a whole, or need the names of all chains. */
+function heldReader(flavour: Flavour, family: Family): KernelReader {
+  const { save } = toolsOf(flavour, family);
+  return {
+    held: async (services, stop) => {
+      if (services.length === 0) return [];
+      const rules = new HeldRules(services);
+      await saveLines([...save, "-t", "nat"], (line) => rules.line(line), { stop });
+      return rules.ports();
+    },
+  };
+}
+
+/** The lock file of the legacy tools; iptables itself reads the variable. */
+const XTABLES_LOCK = process.env.XTABLES_LOCKFILE ?? "/run/xtables.lock";
+
+/**
+ * The oldest versions that work. nft: 1.8.0 to 1.8.3 lose or misread rules (kubernetes#82361, k3s#3117). legacy: 1.6.2 added
+ * MASQUERADE --random-fully and iptables-restore -w.
+ */
+const OLDEST = { nft: [1, 8, 4], legacy: [1, 6, 2] } as const;
+
+/** What the rules of one flavour require of a node. */
+export function requirementsOf(
+  flavour: Flavour,
+  trials = new ExtensionTrials(flavour),
+): Requirements {
+  return {
+    tools: (families) =>
+      families.map((family) => {
+        const program = programOf(flavour, family);
+        const install = "Install iptables, or choose another --iptables-flavour";
+        return { program, query: [program, "--version"], oldest: OLDEST[flavour], install };
+      }),
+    lockFiles: flavour === "legacy" ? [XTABLES_LOCK] : [],
+    needsRoute: true,
+    rejectedExtensions: (family, stop) => trials.rejected(family, stop),
+  };
+}
+
+/** How to remove rules. */
+interface RemoveOptions {
+  /** The DNAT if nothing else forwards the connections; the guard if another backend does, once the DNAT is removed. */
+  readonly first: "dnat" | "guard";
+  /** Descriptors that child processes keep open. */
+  readonly keep?: readonly number[];
+  /** Ends the reading back, so that nothing is removed; not the removal. */
+  readonly stop?: AbortSignal | undefined;
+}
+
+/**
+ * Removes all chains and jumps of ours in one flavour and family, and returns their number: 0 the second time. Needs no memory
+ * of an earlier run. Rejects as reading back and `RestoreProcess.run` do.
+ */
+async function removeOwn(
+  flavour: Flavour,
+  family: Family,
+  { first, keep = [], stop }: RemoveOptions,
+): Promise<number> {
+  if (!(await inUse(flavour, family))) return 0;
+  const tools = toolsOf(flavour, family);
+  const { state } = await readBack(tools, stop);
+  // One transaction would delete the DNAT first; the guard is in the first table.
+  const parts = first === "dnat" ? [state] : TABLES.map((table) => partOf(state, table));
+  const none: Changes = { complete: true, chains: new Map(), jumps: [] };
+  const steps = parts.map((part) => finished(diff(part, none))).filter(({ empty }) => !empty);
+  if (steps.length === 0) return 0;
+  const restore = new RestoreProcess(tools.restore, undefined, keep);
+  for (const step of steps) await restore.run(step.toString());
+  await restore.close();
+  return steps.reduce((sum, { deletes }) => sum + deletes, 0);
+}
+
+function partOf({ chains, jumps }: KernelState, table: Table): KernelState {
+  const isInside = (key: `${Table} ${string}`) => tableOf(key)[0] === table;
+  return {
+    chains: new Map([...chains].filter(([key]) => isInside(key))),
+    jumps: jumps.filter(isInside),
+  };
+}
+
+/** Tries the extensions that our rules use, for limits and preflight alike. A trial in which none is rejected is not repeated. */
+export class ExtensionTrials {
+  readonly #flavour: Flavour;
+  readonly #run: typeof runProgram;
+  /** Trials under way, and those in which none was rejected. */
+  readonly #trials = new Map<Family, Promise<readonly RejectedExtension[] | undefined>>();
+
+  constructor(flavour: Flavour, run = runProgram) {
+    this.#flavour = flavour;
+    this.#run = run;
+  }
+
+  /** The extensions that are rejected; undefined if they could not be tried. Never rejects. */
+  rejected(family: Family, stop?: AbortSignal): Promise<readonly RejectedExtension[] | undefined> {
+    const trial = this.#trials.get(family) ?? this.#try(family, stop);
+    this.#trials.set(family, trial);
+    return trial;
+  }
+
+  /** What a family cannot do on this node. What could not be tried is assumed to be supported. Never rejects. */
+  async limits(family: Family, stop?: AbortSignal): Promise<Limits> {
+    const rejected = await this.rejected(family, stop);
+    if (rejected === undefined || stop?.aborted) return UNLIMITED;
+    const missing = new Set(rejected.map(({ name }) => name));
+    return {
+      affinity: !missing.has("recent"),
+      protocols: new Set(PROTOCOLS.filter((protocol) => !missing.has(protocol.toLowerCase()))),
+    };
+  }
+
+  async #try(
+    family: Family,
+    stop: AbortSignal | undefined,
+  ): Promise<readonly RejectedExtension[] | undefined> {
+    const command = trialCommand(programOf(this.#flavour, family), family);
+    const { status, stdout } = await this.#run(command, stop);
+    const rejected = status === 0 ? rejectedIn(stdout) : undefined;
+    if (rejected?.length !== 0) this.#trials.delete(family);
+    return rejected;
+  }
+}
+
+/** A rule of a dispatch chain: the VIP, protocol and port, and the service's chain; without one, connections are rejected. */
+const ENTRY = /^-A \S+ -d ([^ /]+)\/\d+ -p (\w+) .*--dport (\d+) .*-(?:g (CSP-SVC-\S+)|j RETURN)$/;
+/** A rule of a service's chain. */
+const ENDPOINT = /^-A (CSP-SVC-\S+) .*-j DNAT --to-destination (\S+)$/;
+
+/** Collects what the nat table has for some services, line by line of iptables-save. */
+class HeldRules {
+  readonly #chains: ReadonlySet<string>;
+  readonly #places: ReadonlySet<string>;
+  readonly #entries = new Map<string, HeldPort & { readonly chain: string | undefined }>();
+  readonly #destinations = new Map<string, Set<string>>();
+
+  constructor(services: readonly VirtualService[]) {
+    this.#chains = new Set(services.map(serviceChain));
+    const places = services.flatMap(({ vips, protocol, port }) =>
+      vips.map((vip) => placeOf({ vip, protocol, port })),
+    );
+    this.#places = new Set(places);
+  }
+
+  /** Takes one line. */
+  line(text: string): void {
+    if (!text.startsWith(`-A ${OWN}`)) return;
+    const [, chain = "", destination] = ENDPOINT.exec(text) ?? [];
+    if (destination !== undefined) {
+      const found = this.#destinations.get(chain) ?? new Set();
+      if (this.#chains.has(chain)) this.#destinations.set(chain, found.add(destination));
+      return;
+    }
+    const [, vip, word = "", port, leadsTo] = ENTRY.exec(text) ?? [];
+    const protocol = (["TCP", "UDP", "SCTP"] as const).find((one) => one.toLowerCase() === word);
+    if (vip === undefined || protocol === undefined) return;
+    const one = { vip, protocol, port: Number(port) };
+    if (this.#places.has(placeOf(one)))
+      this.#entries.set(placeOf(one), { ...one, destinations: [], chain: leadsTo });
+  }
+
+  /** What was found. A chain that another rule of ours leads to counts as well as the service's own. */
+  ports(): HeldPort[] {
+    return [...this.#entries.values()].map(({ chain = "", ...port }) => ({
+      ...port,
+      destinations: [...(this.#destinations.get(chain) ?? [])].sort(),
+    }));
+  }
+}
+
+function placeOf({ vip, protocol, port }: Omit<HeldPort, "destinations">): string {
+  return `${vip} ${protocol} ${port}`;
 }

@@ -1,20 +1,33 @@
+import { addressFromHex, type Family } from "../../../api/address.ts";
+import type { Protocol } from "../../../api/protocol.ts";
 import type { Scheduler } from "../../../api/scheduler.ts";
 import { CodedError } from "../../../common/errors.ts";
 import { NftCommits } from "../../system/nft-commits.ts";
 import { NftProcess } from "../../system/nft-process.ts";
 import type { Backend, Check, Conflict, Drift, Programmed } from "../backend.ts";
 import type { OpenOptions } from "../backend-kind.ts";
+import { digitsOf, keysOf, type ServiceKey } from "../nft/service-key.ts";
+import { ServiceRuleset } from "../nft/service-ruleset.ts";
 import { runSteps } from "./apply.ts";
-import { conflictsOf } from "./conflicts.ts";
 import { diff, diffGarbage } from "./diff.ts";
 import { compare, kubeProxySuspect } from "./drift.ts";
 import { type GuardOptions, isBound } from "./guard.ts";
 import { listGuard } from "./list.ts";
-import { programmed } from "./programmed.ts";
 import { isBesideKubeProxy, readBack, readDestinations } from "./read.ts";
-import { RoundRobin } from "./round-robin.ts";
-import { IpvsRuleset } from "./ruleset.ts";
-import { type Changes, draining, isOurs, type KernelState, nothing } from "./state.ts";
+import { renderServers } from "./render.ts";
+import {
+  type Changes,
+  type DesiredServer,
+  type DestinationKey,
+  destinationText,
+  draining,
+  isImportKey,
+  isOurs,
+  type KernelState,
+  nothing,
+  serverName,
+  vipOf,
+} from "./state.ts";
 import type { IpvsTransaction } from "./transaction.ts";
 
 /** The number of servers whose destinations one check reads: one request each, 0.1 ms. Two checks read 1,000 servers. */
@@ -139,4 +152,86 @@ export class IpvsBackend implements Backend<KernelState, Changes, IpvsTransactio
     const suspect = kubeProxySuspect(this.#options.clusterSetCidrs);
     return new CodedError(error.code, `${error.message}. Probably ${suspect}`, { cause: error });
   }
+}
+
+/** The desired virtual servers of one family. */
+export class IpvsRuleset extends ServiceRuleset<DesiredServer> {
+  /** `scheduler`: of imports that name none. */
+  constructor(scheduler: Scheduler) {
+    super((service) => renderServers(service, scheduler));
+  }
+}
+
+/** Selects a few of many at a time, in turn. */
+class RoundRobin {
+  readonly #size: number;
+  #taken = 0;
+
+  /** `size`: the number that is selected at a time. */
+  constructor(size: number) {
+    this.#size = size;
+  }
+
+  /** The next ones of `all`, starting over at the end. */
+  next<One>(all: readonly One[]): One[] {
+    if (this.#taken >= all.length) this.#taken = 0;
+    const some = all.slice(this.#taken, this.#taken + this.#size);
+    this.#taken += this.#size;
+    return some;
+  }
+}
+
+/** The services that have a virtual server to which the guard admits new connections. PURE. */
+function programmed({ servers, sets: { served } }: KernelState): Programmed {
+  let holders: ReadonlyMap<string, string> | undefined;
+  const isAdmitted = (key: ServiceKey) => servers.has(key) && served.has(key);
+  return {
+    get size() {
+      // One service has a server for each of its VIPs.
+      const services = [...served].flatMap(([key, text]) =>
+        servers.has(key) && isImportKey(text) ? [`${text} ${key.slice(key.indexOf(" ") + 1)}`] : [],
+      );
+      return new Set(services).size;
+    },
+    holder: (vip) => {
+      const [address] = digitsOf([vip]);
+      holders ??= new Map([...served].map(([key, text]) => [vipOf(key), text]));
+      const text = holders.get(address ?? "");
+      return text !== undefined && isImportKey(text) ? text : undefined;
+    },
+    destinations: served.keys(),
+    has: (service) => keysOf(service).some(isAdmitted),
+  };
+}
+
+/** How ipvsadm names a protocol. */
+const OPTIONS: Readonly<Record<Protocol, string>> = {
+  TCP: "-t",
+  UDP: "-u",
+  SCTP: "--sctp-service",
+};
+/** The number of destinations in a message: enough to identify their owner. */
+const NAMED = 3;
+
+/** Other programs' virtual servers in the place of desired ones. PURE. */
+export function conflictsOf({ blocked, servers }: KernelState, family: Family): Conflict[] {
+  return [...blocked].map(([key, { importKey, servicePort }]) => {
+    const { protocol, address: hex, port } = serverName(key, family);
+    const { text } = addressFromHex(hex);
+    const place = family === "IPv4" ? `${text}:${port}` : `[${text}]:${port}`;
+    const existing = servers.get(key);
+    const scheduler = existing?.terms.scheduler ?? "unknown";
+    const destinations = existing?.far ? [] : [namesOf([...(existing?.destinations.keys() ?? [])])];
+    const there = [`scheduler ${scheduler}`, ...destinations].join(", ");
+    const remove = `ipvsadm -D ${OPTIONS[protocol]} ${place}`;
+    const message = `${servicePort}: another program's virtual server exists at ${protocol} ${place} (${there}). If it is not needed: ${remove}`;
+    return { importKey, servicePort, protocol, reason: "server-foreign", message };
+  });
+}
+
+function namesOf(destinations: readonly DestinationKey[]): string {
+  if (destinations.length === 0) return "no destination";
+  const some = destinations.slice(0, NAMED).map(destinationText).join(", ");
+  const more = destinations.length - NAMED;
+  return more > 0 ? `to ${some} and ${more} more` : `to ${some}`;
 }

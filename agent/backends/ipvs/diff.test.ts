@@ -7,12 +7,12 @@ import { virtualService } from "../../../test/generators/services.ts";
 import { anyShared } from "../../../test/generators/shared-services.ts";
 import type { VirtualService } from "../../plan/virtual-service.ts";
 import { finished } from "../backend.ts";
+import { IpvsRuleset } from "./backend.ts";
 import { diff, diffGarbage } from "./diff.ts";
 import type { GuardOptions } from "./guard.ts";
-import { IpvsRuleset } from "./ruleset.ts";
+import { weightsOf } from "./render.ts";
 import { SETTINGS } from "./settings.ts";
 import { type DesiredServer, draining, type KernelState, nothing } from "./state.ts";
-import { weightsOf } from "./weights.ts";
 
 const OPTIONS: GuardOptions = {
   family: "IPv4",

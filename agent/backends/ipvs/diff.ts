@@ -4,8 +4,8 @@ import { finished } from "../backend.ts";
 import { changesOf } from "../nft/elements.ts";
 import type { ServiceKey } from "../nft/service-key.ts";
 import type { GuardOptions } from "./guard.ts";
-import { isRoundRobin } from "./kernel-scheduler.ts";
 import { marksOf } from "./nft-tables.ts";
+import { isRoundRobin } from "./render.ts";
 import {
   type Blocked,
   type Changes,

@@ -4,12 +4,10 @@ import { cidr } from "../../../test/generators/facts.ts";
 import { virtualService } from "../../../test/generators/services.ts";
 import { finished } from "../backend.ts";
 import type { ServiceKey } from "../nft/service-key.ts";
-import { IpvsBackend } from "./backend.ts";
-import { conflictsOf } from "./conflicts.ts";
+import { conflictsOf, IpvsBackend, IpvsRuleset } from "./backend.ts";
 import { diff, diffGarbage, markIdle } from "./diff.ts";
 import { compare } from "./drift.ts";
 import type { GuardOptions } from "./guard.ts";
-import { IpvsRuleset } from "./ruleset.ts";
 import { SETTINGS } from "./settings.ts";
 import {
   type Depth,

@@ -4,8 +4,8 @@ import { setImmediate as turn } from "node:timers/promises";
 import type { Cidr } from "../../../api/cidr.ts";
 import { FakeClock } from "../../../test/doubles/fake-clock.ts";
 import { cidr } from "../../../test/generators/facts.ts";
+import { watchKubeProxy } from "./kind.ts";
 import { excludedCidrs, type KubeProxyReport, kubeProxyObjection } from "./kube-proxy.ts";
-import { watchKubeProxy } from "./kube-proxy-watch.ts";
 
 const OURS = [cidr("241.0.0.0/8"), cidr("fd00:241::/32")];
 const SIX = "fd00:241::/32";

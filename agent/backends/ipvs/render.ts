@@ -1,10 +1,13 @@
+import { gcd } from "../../../api/gcd.ts";
 import type { Scheduler } from "../../../api/scheduler.ts";
-import { servicePortName, type VirtualService } from "../../plan/virtual-service.ts";
-import { digitsOf } from "../nft/digits.ts";
-import { keysOf, type ServiceKey } from "../nft/service-key.ts";
-import { kernelScheduler } from "./kernel-scheduler.ts";
+import {
+  type PlannedEndpoint,
+  servicePortName,
+  type VirtualService,
+} from "../../plan/virtual-service.ts";
+import { type ClusterGroup, clusterGroups } from "../cluster-groups.ts";
+import { digitsOf, keysOf, type ServiceKey } from "../nft/service-key.ts";
 import { type DesiredServer, destinationKey, MARK, type Terms } from "./state.ts";
-import { weightsOf } from "./weights.ts";
 
 /** IP_VS_SVC_F_PERSISTENT. */
 const PERSISTENT = 0x1;
@@ -46,4 +49,55 @@ function endpointsOf(service: VirtualService): DesiredServer["endpoints"] {
     ),
   );
   return new Map(weights);
+}
+
+/**
+ * The kernel's scheduler for the one that is asked for: `wrr` for `rr`, which is the same while all weights are 1. When a virtual server changes its
+ * scheduler, the kernel takes the old one away, waits for RCU, and forwards no new connection meanwhile (ip_vs_edit_service): weights come and go without that.
+ * `lc` ignores weights; `sh` and `mh` approximate them.
+ */
+export function kernelScheduler(asked: Scheduler, hasShares: boolean): Scheduler {
+  return asked === "rr" || (hasShares && asked === "lc") ? "wrr" : asked;
+}
+
+/** Whether a virtual server of an earlier release, with `rr`, can stay: it need not change while all weights are 1. */
+export function isRoundRobin(existing: Terms, desired: Terms, weights: Iterable<number>): boolean {
+  const { scheduler, ...rest } = desired;
+  const others = existing.flags === rest.flags && existing.timeout === rest.timeout;
+  const isEqual = [...weights].every((weight) => weight === 1);
+  return existing.scheduler === "rr" && scheduler === "wrr" && others && isEqual;
+}
+
+/** Maximum weight: more would be of no use, because `wrr` serves a whole cycle in a fixed order, and the lightest at its end. */
+const MOST = 65_535;
+
+/** The weight of each endpoint: integers in the ratio of their shares, exact unless the ratio is beyond 1 to 65,535; less than 1 is rounded up. PURE. */
+export function weightsOf(service: VirtualService): ReadonlyMap<PlannedEndpoint, number> {
+  const { endpoints, shares } = service;
+  if (shares === undefined) return new Map(endpoints.map((one) => [one, 1]));
+  const groups = clusterGroups(service);
+  const weights = exact(groups) ?? rounded(groups);
+  return new Map(
+    groups.flatMap(({ endpoints: own }, i) => own.map((one) => [one, weights[i] ?? 1])),
+  );
+}
+
+/** Undefined if one would be too large. */
+function exact(groups: readonly ClusterGroup[]): number[] | undefined {
+  let common = 1;
+  for (const { endpoints } of groups) {
+    common *= endpoints.length / gcd(common, endpoints.length);
+    // Beyond, products would not be exact.
+    if (common > Number.MAX_SAFE_INTEGER / MOST) return undefined;
+  }
+  const whole = groups.map(({ weight, endpoints }) => weight * (common / endpoints.length));
+  const divisor = whole.reduce(gcd);
+  const weights = whole.map((weight) => weight / divisor);
+  return weights.some((weight) => weight > MOST) ? undefined : weights;
+}
+
+function rounded(groups: readonly ClusterGroup[]): number[] {
+  const parts = groups.map(({ weight, endpoints }) => weight / endpoints.length);
+  const most = parts.reduce((a, b) => Math.max(a, b));
+  return parts.map((part) => Math.max(1, Math.round((part / most) * MOST)));
 }

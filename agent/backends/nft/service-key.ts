@@ -1,5 +1,5 @@
+import { isAddress, parseAddress } from "../../../api/address.ts";
 import type { VirtualService } from "../../plan/virtual-service.ts";
-import { digitsOf } from "./digits.ts";
 
 /** VIP, protocol and port of a service of one family as one text: `f1000001 TCP 80`. */
 export type ServiceKey = string;
@@ -17,4 +17,12 @@ export function serviceKey({ address, protocol, port }: Place): ServiceKey {
 /** The keys of a service: one for each of its VIPs. */
 export function keysOf({ vips, protocol, port }: VirtualService): ServiceKey[] {
   return digitsOf(vips).map((address) => serviceKey({ address, protocol, port }));
+}
+
+/** The digits of canonical addresses. */
+export function digitsOf(addresses: readonly string[]): string[] {
+  return addresses.flatMap((text) => {
+    const address = parseAddress(text);
+    return isAddress(address) ? [address.hex] : [];
+  });
 }

@@ -1,9 +1,7 @@
 import type { ObjectKey } from "../../../api/names.ts";
 import type { VirtualService } from "../../plan/virtual-service.ts";
 import type { Ruleset, SetOptions } from "../backend.ts";
-import { Claims } from "./claims.ts";
-import { digitsOf } from "./digits.ts";
-import { keysOf, type ServiceKey } from "./service-key.ts";
+import { digitsOf, keysOf, type ServiceKey } from "./service-key.ts";
 
 /** What the kernel should hold. */
 export interface ServiceChanges<Desired> {
@@ -71,5 +69,30 @@ export class ServiceRuleset<Desired> implements Ruleset<ServiceChanges<Desired>>
     const services = this.#services;
     this.#services = new Map();
     return { complete, services, vips: this.#vips.take(complete) };
+  }
+}
+
+/** Counts the imports that need an address, and records changes between none and some. */
+class Claims {
+  readonly #counts = new Map<string, number>();
+  #changed = new Map<string, boolean>();
+
+  change(before: readonly string[], after: readonly string[]): void {
+    for (const address of before) this.#count(address, -1);
+    for (const address of after) this.#count(address, 1);
+  }
+
+  /** All needed addresses if `complete`, else the changes since the last call. */
+  take(complete: boolean): Map<string, boolean> {
+    const changed = this.#changed;
+    this.#changed = new Map();
+    return complete ? new Map([...this.#counts.keys()].map((one) => [one, true])) : changed;
+  }
+
+  #count(address: string, by: 1 | -1): void {
+    const count = (this.#counts.get(address) ?? 0) + by;
+    if (count === 0) this.#counts.delete(address);
+    else this.#counts.set(address, count);
+    this.#changed.set(address, count > 0);
   }
 }

@@ -1,6 +1,6 @@
 import type { Family } from "../../../api/address.ts";
 import type { Chain } from "../nft/chains.ts";
-import { WORDS } from "../nft/words.ts";
+import { WORDS } from "../nft/chains.ts";
 import { dnat, type SkeletonOptions, serviceOf } from "./skeleton.ts";
 
 /** The default of `sessionAffinityConfig.clientIP.timeoutSeconds` (Kubernetes' DefaultClientIPServiceAffinitySeconds). */

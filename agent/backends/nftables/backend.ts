@@ -1,15 +1,24 @@
+import { addressFromHex, type Family } from "../../../api/address.ts";
 import { NftCommits } from "../../system/nft-commits.ts";
 import { NftProcess } from "../../system/nft-process.ts";
 import { type Backend, type Check, type Drift, type Programmed, UNCHANGED } from "../backend.ts";
 import type { OpenOptions } from "../backend-kind.ts";
+import { digitsOf, keysOf, type ServiceKey } from "../nft/service-key.ts";
+import { ServiceRuleset } from "../nft/service-ruleset.ts";
 import { removeGarbage, runTransaction } from "./apply.ts";
 import { diff } from "./diff.ts";
-import { compare } from "./drift.ts";
-import { programmed } from "./programmed.ts";
 import { readBack } from "./read.ts";
-import { NftablesRuleset } from "./ruleset.ts";
+import { renderService } from "./render.ts";
+import { tableOf } from "./sets.ts";
 import type { SkeletonOptions } from "./skeleton.ts";
-import { type Changes, type KernelState, nothing } from "./state.ts";
+import {
+  type Changes,
+  type DesiredService,
+  importOf,
+  type KernelService,
+  type KernelState,
+  nothing,
+} from "./state.ts";
 import type { NftablesTransaction } from "./transaction.ts";
 
 /** Options of an nftables backend. */
@@ -100,4 +109,74 @@ export class NftablesBackend implements Backend<KernelState, Changes, NftablesTr
   close(): Promise<void> {
     return this.#nft.close();
   }
+}
+
+/** The desired elements of one family. */
+export class NftablesRuleset extends ServiceRuleset<DesiredService> {
+  constructor() {
+    super(renderService);
+  }
+}
+
+/** The services with endpoints in the kernel. PURE. */
+function programmed({ services }: KernelState): Programmed {
+  const isForwarded = (key: ServiceKey) => !(services.get(key)?.head ?? "0 ").startsWith("0 ");
+  let holders: ReadonlyMap<string, string> | undefined;
+  return {
+    get size() {
+      const found = [...services].flatMap(([key, { head }]) =>
+        head !== undefined && isForwarded(key)
+          ? [`${importOf(head)} ${key.slice(key.indexOf(" "))}`]
+          : [],
+      );
+      return new Set(found).size;
+    },
+    holder: (vip) => {
+      const [address = ""] = digitsOf([vip]);
+      holders ??= new Map(
+        [...services].flatMap(([key, { head }]) =>
+          head === undefined ? [] : [[key.slice(0, key.indexOf(" ")), head] as const],
+        ),
+      );
+      return importOf(holders.get(address) ?? "");
+    },
+    destinations: services.keys(),
+    has: (service) => keysOf(service).some(isForwarded),
+  };
+}
+
+/** What other programs changed between two reads without a transaction of ours in between. PURE. */
+export function compare(before: KernelState, found: KernelState, family: Family): Drift[] {
+  if (before.rules.length === 0) return [];
+  const table = `table ${tableOf(family)}`;
+  if (found.rules.length === 0) return [{ reason: "table-missing", what: table }];
+  const sameRules = before.rules.join("\n") === found.rules.join("\n");
+  const sameSets = !found.foreign && before.explicit.symmetricDifference(found.explicit).size === 0;
+  return [
+    ...(sameRules && sameSets ? [] : [{ reason: "table-changed", what: table } as const]),
+    ...compareServices(before, found),
+  ];
+}
+
+function compareServices(before: KernelState, found: KernelState): Drift[] {
+  const drift: Drift[] = [];
+  for (const [key, service] of before.services) {
+    const now = found.services.get(key);
+    const what = serviceText(key);
+    if (now === undefined || !isSame(service, now))
+      drift.push({ reason: "elements-changed", what });
+  }
+  for (const key of found.services.keys())
+    if (!before.services.has(key))
+      drift.push({ reason: "elements-changed", what: serviceText(key) });
+  return drift;
+}
+
+function isSame(a: KernelService, b: KernelService): boolean {
+  return a.head === b.head && a.affinity === b.affinity && a.digest === b.digest;
+}
+
+function serviceText(key: ServiceKey): string {
+  const [address = "", protocol, port] = key.split(" ");
+  return `${protocol} ${addressFromHex(address).text} ${port}`;
 }

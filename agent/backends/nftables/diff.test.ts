@@ -6,8 +6,8 @@ import { virtualService } from "../../../test/generators/services.ts";
 import type { VirtualService } from "../../plan/virtual-service.ts";
 import { finished } from "../backend.ts";
 import { timeoutOf } from "./affinity.ts";
+import { NftablesRuleset } from "./backend.ts";
 import { diff } from "./diff.ts";
-import { NftablesRuleset } from "./ruleset.ts";
 import type { SkeletonOptions } from "./skeleton.ts";
 import { type KernelState, nothing } from "./state.ts";
 

@@ -1,13 +1,71 @@
-import { FAMILIES, type Family } from "../../../api/address.ts";
-import { familiesIn } from "../../../api/cidr.ts";
+import { addressFromHex, FAMILIES, type Family } from "../../../api/address.ts";
+import { familiesIn, isCidr, parseCidr } from "../../../api/cidr.ts";
+import { codeOf } from "../../../common/errors.ts";
+import { destination, type VirtualService } from "../../plan/virtual-service.ts";
 import { NftCommits } from "../../system/nft-commits.ts";
+import { listTable } from "../../system/nft-table.ts";
+import type { Element } from "../../system/nftables/element.ts";
+import { NftElements } from "../../system/nftables/nft-elements.ts";
+import { parseElement } from "../../system/nftables/text.ts";
+import { execLines } from "../../system/run-program.ts";
+import { type HeldPort, UNLIMITED } from "../backend.ts";
 import type { BackendConfig, BackendKind, ReadyBackend } from "../backend-kind.ts";
-import { UNLIMITED } from "../limits.ts";
+import { digitsOf, serviceKey } from "../nft/service-key.ts";
+import type { Requirements } from "../requirements.ts";
 import { NftablesBackend } from "./backend.ts";
-import { readHeld } from "./read-held.ts";
-import { removeOwn } from "./remove.ts";
-import { REQUIREMENTS } from "./requirements.ts";
-import { type Support, supportOf } from "./support.ts";
+import { SETS, TABLE, tableOf } from "./sets.ts";
+import { renderSkeleton } from "./skeleton-text.ts";
+import { splitKey } from "./state.ts";
+
+/** A range for documentation of each family (RFC 5737, RFC 3849). */
+const RANGE = { IPv4: "192.0.2.0/24", IPv6: "2001:db8::/32" } as const;
+
+/** What nft and the kernel of this node can do with our rules. */
+interface Support {
+  /** Why they reject the skeleton; undefined if they accept it. */
+  readonly rejects: string | undefined;
+  /** True if they accept the chains for ClientIP affinity, and those that remember clients (`SkeletonOptions.remembers`). */
+  readonly affinity: boolean;
+  readonly remembers: boolean;
+}
+
+/** Tries the skeleton, without leaving anything behind. Never rejects. */
+async function supportOf(family: Family, stop?: AbortSignal): Promise<Support> {
+  const rejects = await trial({ family, remembers: false }, [], stop);
+  const sticky = async (remembers: boolean) =>
+    (await trial({ family, remembers }, ["hash-1", "sticky-1"], stop)) === undefined;
+  const affinity = rejects === undefined && (await sticky(false));
+  return { rejects, affinity, remembers: affinity && (await sticky(true)) };
+}
+
+/** The message of nft; undefined if it accepts the table with these extra chains. */
+async function trial(
+  { family, remembers }: { readonly family: Family; readonly remembers: boolean },
+  extra: readonly string[],
+  stop: AbortSignal | undefined,
+): Promise<string | undefined> {
+  const range = parseCidr(RANGE[family]);
+  if (!isCidr(range)) throw new TypeError(RANGE[family]);
+  const skeleton = { family, clusterSetCidrs: [range], masquerade: NONE, remembers };
+  const text = renderSkeleton(skeleton, extra);
+  // Another name: an existing table may have sets of another release.
+  const input = text.replaceAll("clusterset-proxy", "clusterset-trial");
+  try {
+    await execLines(["nft", "-c", "-f", "-"], () => undefined, { input, stop });
+    return undefined;
+  } catch (error) {
+    if (codeOf(error) === "CSP_EXEC_MISSING") return "nft is not installed";
+    const [first = ""] = String(error).split("\n", 1);
+    return first.endsWith(CRASHED) ? `${first} (${NEWER})` : first;
+  }
+}
+
+/** How nft 1.0.6 ends when it reads a set of any table that nft 1.1 wrote (kubernetes/kubernetes#136786). */
+const CRASHED = "SIGSEGV";
+const NEWER =
+  "nft crashed, as nft 1.0 does if a newer nft wrote a set on this node: use an nft that is as new, or --backend iptables";
+
+const NONE = { mode: "none", podCidrs: [] } as const;
 
 /** The nftables backend. */
 export const nftables: BackendKind = {
@@ -51,4 +109,82 @@ function ready(
     limits: async (family) => ({ ...UNLIMITED, affinity: supports.get(family)?.affinity ?? true }),
     watch: () => () => undefined,
   };
+}
+
+/** What the rules require of a node. nft before 1.0.1 reads all tables of the node. */
+const REQUIREMENTS: Requirements = {
+  tools: () => [
+    { program: "nft", query: ["nft", "-v"], oldest: [1, 0, 1], install: "Install nftables" },
+  ],
+  lockFiles: [],
+  needsRoute: true,
+};
+
+/**
+ * Deletes the table of one family in one transaction, and returns the number of its rules: 0 the second time. Rejects as `listTable` and
+ * `execLines` do. `stop` ends the reading, so that nothing is deleted.
+ */
+async function removeOwn(family: Family, stop?: AbortSignal): Promise<number> {
+  const table = tableOf(family);
+  try {
+    const found = await listTable(table, true, stop);
+    if (found === undefined || stop?.aborted) return 0;
+    await execLines(["nft", "delete", "table", ...table.split(" ")], () => undefined);
+    return Math.max(1, found.rules.length);
+  } catch (error) {
+    // A tool that is not installed has written nothing.
+    if (codeOf(error) === "CSP_EXEC_MISSING") return 0;
+    throw error;
+  }
+}
+
+/** What the kernel holds for these services. Rejects as `listTable` and `NftElements.list` do. */
+async function readHeld(
+  family: Family,
+  services: readonly VirtualService[],
+  stop?: AbortSignal,
+): Promise<HeldPort[]> {
+  if (services.length === 0) return [];
+  try {
+    const elements = new NftElements(family, TABLE);
+    const heads = (await elements.list(SETS.services)) ?? [];
+    return heldPorts(services, heads, (await elements.list(SETS.endpoints)) ?? []);
+  } catch (error) {
+    if (codeOf(error) !== "CSP_NETLINK_UNAVAILABLE") throw error;
+    const table = await listTable(tableOf(family), false, stop);
+    const parse = (set: "services" | "endpoints") =>
+      (table?.sets.get(set) ?? []).map((one) => parseElement(SETS[set], one));
+    return heldPorts(services, parse("services"), parse("endpoints"));
+  }
+}
+
+/** What these elements of `services` and `endpoints` are for some services. PURE. */
+function heldPorts(
+  wanted: readonly VirtualService[],
+  services: Iterable<Element | undefined>,
+  endpoints: Iterable<Element | undefined>,
+): HeldPort[] {
+  const places = new Map(
+    wanted.flatMap(({ vips, protocol, port }) =>
+      digitsOf(vips).map((address) => {
+        const place = { vip: addressFromHex(address).text, protocol, port };
+        return [serviceKey({ address, protocol, port }), place] as const;
+      }),
+    ),
+  );
+  const slots = new Map<string, number>();
+  for (const one of services) if (one && places.has(one.key)) slots.set(one.key, Number(one.value));
+  const found = new Map<string, Set<string>>();
+  for (const one of endpoints) {
+    const [key] = splitKey(one?.key ?? "");
+    if (one === undefined || !slots.has(key)) continue;
+    const [address = "", port = ""] = one.value.split(" ");
+    const text = destination(addressFromHex(address).text, Number(port));
+    found.set(key, (found.get(key) ?? new Set()).add(text));
+  }
+  return [...slots].flatMap(([key, count]) => {
+    const place = places.get(key);
+    const destinations = count === 0 ? [] : [...(found.get(key) ?? [])].sort();
+    return place === undefined ? [] : [{ ...place, destinations }];
+  });
 }

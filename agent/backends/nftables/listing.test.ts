@@ -6,10 +6,9 @@ import { virtualService } from "../../../test/generators/services.ts";
 import type { VirtualService } from "../../plan/virtual-service.ts";
 import { finished } from "../backend.ts";
 import { elementLines } from "../nft/elements.ts";
+import { compare, NftablesRuleset } from "./backend.ts";
 import { diff } from "./diff.ts";
-import { compare } from "./drift.ts";
-import { withGaps } from "./gaps.ts";
-import { NftablesRuleset } from "./ruleset.ts";
+import { withGaps } from "./read.ts";
 import { SETS } from "./sets.ts";
 import { type KernelState, nothing } from "./state.ts";
 

@@ -6,8 +6,8 @@ import {
 } from "../../plan/virtual-service.ts";
 import type { Element } from "../../system/nftables/element.ts";
 import { clusterGroups } from "../cluster-groups.ts";
-import { digitsOf } from "../nft/digits.ts";
 import type { ServiceKey } from "../nft/service-key.ts";
+import { digitsOf } from "../nft/service-key.ts";
 import { timeoutOf } from "./affinity.ts";
 import { cut, digestOf, withDigest } from "./digest.ts";
 import { neededChains } from "./needed-chains.ts";

@@ -2,9 +2,8 @@ import type { Family } from "../../../api/address.ts";
 import type { Cidr } from "../../../api/cidr.ts";
 import type { MasqueradePolicy } from "../backend.ts";
 import type { Chain } from "../nft/chains.ts";
-import { hairpinRules } from "../nft/hairpin-rules.ts";
-import { policyRules } from "../nft/policy-rules.ts";
-import { WORDS } from "../nft/words.ts";
+import { WORDS } from "../nft/chains.ts";
+import { hairpinRules, policyRules } from "../nft/policy-rules.ts";
 
 /** What the skeleton depends on. */
 export interface SkeletonOptions {

@@ -6,7 +6,7 @@ import type { Clock } from "../../../common/clock.ts";
 import { ApiFault } from "../../../common/kubernetes/api-fault.ts";
 import type { ApiServer } from "../../../common/kubernetes/api-server.ts";
 import { listServed } from "../../../common/kubernetes/list-pages.ts";
-import type { ResourceQuery } from "../../../common/kubernetes/resource-query.ts";
+import type { ResourceQuery } from "../../../common/kubernetes/resource.ts";
 import type { Logger } from "../../../common/log.ts";
 import { PeriodicRead } from "../../../common/periodic-read.ts";
 import type { ClusterNetwork } from "../../model/facts.ts";

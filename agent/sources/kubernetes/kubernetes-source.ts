@@ -6,7 +6,7 @@ import {
   type ReflectorState,
   Untaken,
 } from "../../../common/kubernetes/reflector-events.ts";
-import type { ResourceQuery } from "../../../common/kubernetes/resource-query.ts";
+import type { ResourceQuery } from "../../../common/kubernetes/resource.ts";
 import { parseClusterProperty } from "../../model/parse-cluster-property.ts";
 import { parseImport } from "../../model/parse-import.ts";
 import { parseNode } from "../../model/parse-node.ts";

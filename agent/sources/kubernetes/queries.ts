@@ -8,7 +8,7 @@ import {
   MCS_GROUP,
   MCS_VERSIONS,
 } from "../../../api/keys.ts";
-import type { ResourceQuery } from "../../../common/kubernetes/resource-query.ts";
+import type { ResourceQuery } from "../../../common/kubernetes/resource.ts";
 
 /** The resources that the agent reads from an API server. Never Pods, Services or Secrets. */
 export const RESOURCES = [

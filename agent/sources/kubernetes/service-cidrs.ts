@@ -3,7 +3,7 @@ import { fieldAt } from "../../../api/parse/fields.ts";
 import type { Clock } from "../../../common/clock.ts";
 import type { ApiServer } from "../../../common/kubernetes/api-server.ts";
 import { listServed } from "../../../common/kubernetes/list-pages.ts";
-import type { ResourceQuery } from "../../../common/kubernetes/resource-query.ts";
+import type { ResourceQuery } from "../../../common/kubernetes/resource.ts";
 import { PeriodicRead } from "../../../common/periodic-read.ts";
 
 /** The Service ranges of a cluster (KEP-1880; v1 since Kubernetes 1.33). */

@@ -3,8 +3,8 @@ import { describe, it } from "node:test";
 import fc from "fast-check";
 import { stringify } from "yaml";
 import { forMany } from "../../../test/generators/for-all.ts";
-import { decodeText } from "./decode.ts";
 import { MOST_YAML, parseDocuments } from "./document.ts";
+import { decodeText } from "./manifest-files.ts";
 import type { FileFault } from "./mistake.ts";
 
 describe("decodeText", () => {

@@ -1,10 +1,10 @@
+import { isUtf8 } from "node:buffer";
 import { join } from "node:path";
 import type { Cidr } from "../../../api/cidr.ts";
-import { decodeText } from "./decode.ts";
 import { parseDocuments } from "./document.ts";
 import { readManifest, statManifest } from "./file-state.ts";
 import { type ManifestObject, manifestObjects } from "./manifest-object.ts";
-import { type FileError, type Mistake, mistake, type Outcome } from "./mistake.ts";
+import { type FileError, type Mistake, mistake, mistakeAt, type Outcome } from "./mistake.ts";
 import type { FileObjects } from "./object-index.ts";
 import { type FileEvent, REST_MS, type Settling, settle } from "./settling.ts";
 
@@ -146,4 +146,17 @@ function parseFile(
   const documents = parseDocuments(text.value);
   if (documents.mistake !== undefined) return documents;
   return { value: manifestObjects(name, documents.value, clusterSetCidrs) };
+}
+
+/** Decodes strict UTF-8 without control characters, some of which the YAML lexer uses internally. */
+export function decodeText(bytes: Buffer): Outcome<string> {
+  const text = bytes.toString("utf8");
+  if (!isUtf8(bytes)) {
+    // U+FFFD replaces invalid bytes. If the file contains it as well, the position is that of the first.
+    return { mistake: mistakeAt(text, text.indexOf("\ufffd"), "binary", "not UTF-8") };
+  }
+  const control = text.search(/[^\P{Cc}\t\n\r\u0085]/u);
+  if (control < 0) return { value: text };
+  const code = text.charCodeAt(control).toString(16).padStart(4, "0");
+  return { mistake: mistakeAt(text, control, "binary", `control character U+${code}`) };
 }

@@ -7,9 +7,9 @@ import {
   MCS_GROUP,
   MCS_VERSIONS,
 } from "../../../api/keys.ts";
+import type { Parsed } from "../../../api/parse/complaints.ts";
 import { type Fields, field, fieldAt, isFields, isUnset } from "../../../api/parse/fields.ts";
 import { parseIpAddress } from "../../../api/parse/parse-ip-address.ts";
-import type { Parsed } from "../../../api/parse/parsed.ts";
 import { type Problem, shown } from "../../../api/problem.ts";
 import { parseClusterProperty } from "../../model/parse-cluster-property.ts";
 import { parseImport } from "../../model/parse-import.ts";

@@ -1,6 +1,6 @@
 import { constants } from "node:os";
+import { textOf } from "../kernel-files.ts";
 import { NETLINK, NetlinkSocket, rejected } from "../netlink/socket.ts";
-import { textOf } from "../text-file.ts";
 import {
   DELETE,
   decodeEntry,

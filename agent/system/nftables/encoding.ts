@@ -2,8 +2,8 @@ import type { Family } from "../../../api/address.ts";
 import { AttributeWriter } from "../netlink/attribute-writer.ts";
 import { children, locate, type Span } from "../netlink/attributes.ts";
 import { ADDRESS_FAMILY, readUint32BE, readUint64BE } from "../netlink/values.ts";
-import { commentOf, writeComment } from "./comment.ts";
 import type { Element, ElementChange, SetLayout } from "./element.ts";
+import { commentOf, writeComment } from "./element.ts";
 import { decodeFields, type FieldKind, writeFields } from "./fields.ts";
 
 /** The messages of nf_tables (linux/netfilter/nf_tables.h) that we use: elements of sets are added, deleted and listed. */

@@ -2,7 +2,8 @@ import type { Family } from "../../../api/address.ts";
 import { attribute, locate } from "../netlink/attributes.ts";
 import { NETLINK, NetlinkSocket, rejected } from "../netlink/socket.ts";
 import { ADDRESS_FAMILY, text } from "../netlink/values.ts";
-import { commentOf } from "./comment.ts";
+import { execLines } from "../run-program.ts";
+import { commentOf } from "./element.ts";
 
 /** NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_GETRULE. */
 const GET_RULES = 0xa07;
@@ -35,3 +36,12 @@ export async function ruleComments(family: Family, table: string): Promise<strin
 
 /** Dumps, if rules change during each; the last one is taken as it is. */
 const MOST_DUMPS = 3;
+
+/** Deletes a table of ours, if it has rules. Returns their number. Rejects as `ruleComments` and `execLines` do. */
+export async function removeTable(family: Family, table: string): Promise<number> {
+  const rules = await ruleComments(family, table);
+  if (rules.length === 0) return 0;
+  const word = family === "IPv4" ? "ip" : "ip6";
+  await execLines(["nft", "delete", "table", word, table], () => undefined);
+  return rules.length;
+}

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 import fc from "fast-check";
-import { UNLIMITED } from "../../../agent/backends/limits.ts";
+import { UNLIMITED } from "../../../agent/backends/backend.ts";
 import { Model } from "../../../agent/model/model.ts";
 import { planImport } from "../../../agent/plan/plan.ts";
 import type { VirtualService } from "../../../agent/plan/virtual-service.ts";

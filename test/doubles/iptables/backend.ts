@@ -1,10 +1,8 @@
 import type { Backend, Check, Drift, Programmed } from "../../../agent/backends/backend.ts";
-import { check } from "../../../agent/backends/iptables/check.ts";
+import { check, compare, programmed } from "../../../agent/backends/iptables/backend.ts";
 import { diff, type IptablesTransaction } from "../../../agent/backends/iptables/diff.ts";
-import { compare } from "../../../agent/backends/iptables/drift.ts";
 import { JumpOrder, type ListChains } from "../../../agent/backends/iptables/jump-order.ts";
 import { SaveParser } from "../../../agent/backends/iptables/parse.ts";
-import { programmed } from "../../../agent/backends/iptables/programmed.ts";
 import { IptablesRuleset, type RulesetOptions } from "../../../agent/backends/iptables/ruleset.ts";
 import {
   BASES,

@@ -1,4 +1,42 @@
-import type { ResourceQuery } from "./resource-query.ts";
+/** A resource of an API server, and which of its objects. */
+export interface ResourceQuery {
+  /** API group; empty for the core group. */
+  readonly group: string;
+  /** In order of preference; the first served one is used. */
+  readonly versions: readonly string[];
+  /** Lower-case plural of the kind: `endpointslices`. */
+  readonly resource: string;
+  /** Default: all namespaces. */
+  readonly namespace?: string;
+  readonly labelSelector?: string;
+  readonly fieldSelector?: string;
+  /** True: if the resource is not served, it has no objects. Default: that is a fault, with retries. */
+  readonly optional?: boolean;
+  /** True: relists after each lost connection. A server restored from a backup may have reached the same versions again. */
+  readonly listsAfterLoss?: boolean;
+  /** True: few clients send it, so a rejected one is sent again within 5 s. Default: 30 s, as all nodes may send it. */
+  readonly isRare?: boolean;
+  /** Maximum objects: if there are more, nothing is watched, and what is known stays. Default: 200,000. */
+  readonly most?: number;
+}
+
+/** A resource whose single objects are read or written. */
+export interface ApiResource extends Pick<ResourceQuery, "group" | "versions" | "resource"> {
+  /** Such as `EndpointSlice`. */
+  readonly kind: string;
+}
+
+/** Name of an object. */
+export interface ObjectName {
+  /** Absent for cluster-scoped kinds. */
+  readonly namespace?: string;
+  readonly name: string;
+}
+
+/** An object to be written, without `kind` and `apiVersion`, which depends on the served versions. */
+export interface Manifest {
+  readonly metadata: ObjectName;
+}
 
 /** The `apiVersion` of objects: `group/version`, or `version` in the core group. PURE. */
 export function apiVersionOf({ group }: Pick<ResourceQuery, "group">, version: string): string {
