@@ -166,7 +166,7 @@ export const REASONS = {
     "Another program changes the object back after each write: the controller retries less and less often, at least once a minute.",
   invalid: "The API server rejects the written object as invalid (422).",
   "webhook-failed":
-    "An admission or conversion webhook did not answer, and the API server rejects what depends on it (500).",
+    "An admission or conversion webhook did not answer, and the API server rejects what depends on it (500), or does not complete the write in time (504).",
   "namespace-terminating": "The namespace is terminating and accepts no new objects (403).",
   unforeseen: "An internal error: the log has the stack trace, and the work is retried.",
 

@@ -74,7 +74,10 @@ export function retryAfterOf(header: string | undefined): number | undefined {
 const ADMISSION =
   /^admission webhook "[^"]*" denied the request|is forbidden: (exceeded quota: |ValidatingAdmissionPolicy )/;
 
-/** A webhook that does not answer: 500, although the server works (Kubernetes 1.21 to 1.36). Objects of other kinds are not affected. */
+/**
+ * A webhook that does not answer: 500, although the server works (Kubernetes 1.21 to 1.36). Objects of other kinds are not affected. If the webhook
+ * may take longer than the request (`timeout` of ApiWriter), 504 with the reason `Timeout`.
+ */
 const WEBHOOK = /failed calling webhook "|conversion webhook for .* failed/;
 /** The part of a message that is searched: its author decides how long it is. */
 const MOST_SEARCHED = 1_000;
@@ -87,6 +90,7 @@ export function reasonOfObject(status: number, statusObject: unknown): FaultReas
   if (status === 409) return "write-conflict";
   if (status === 422) return "invalid";
   const message = textField(statusObject, "message") ?? "";
+  if (status === 504 && textField(statusObject, "reason") === "Timeout") return "webhook-failed";
   if (status === 500 && WEBHOOK.test(message.slice(0, MOST_SEARCHED))) return "webhook-failed";
   if (status !== 403) return reasonOfStatus(status);
   const causes = field(details, "causes");

@@ -95,12 +95,12 @@ test("an apply sends its field manager and the version that it applies to, or on
   const metadata = { ...WEB.metadata, uid: "u", resourceVersion: "6" };
   assert.deepEqual(it.sent, [
     {
-      line: `PATCH ${PATH}/web?fieldManager=me&force=true`,
+      line: `PATCH ${PATH}/web?fieldManager=me&force=true&timeout=7s`,
       type,
       body: { ...manifest, ...kind, metadata },
     },
     {
-      line: `PATCH ${PATH}/web/status?fieldManager=me&force=false`,
+      line: `PATCH ${PATH}/web/status?fieldManager=me&force=false&timeout=7s`,
       type,
       body: { ...manifest, ...kind, metadata: { ...WEB.metadata, resourceVersion: "1" } },
     },
@@ -119,9 +119,9 @@ test("create, replace and delete use the right paths, also for cluster-scoped ki
   assert.deepEqual(
     it.sent.map(({ line }) => line),
     [
-      `POST ${PATH}?fieldManager=me`,
-      `PUT ${PATH}/web?fieldManager=me`,
-      `DELETE ${PATH}/web`,
+      `POST ${PATH}?fieldManager=me&timeout=7s`,
+      `PUT ${PATH}/web?fieldManager=me&timeout=7s`,
+      `DELETE ${PATH}/web?timeout=7s`,
       "GET /api/v1/namespaces/shop",
     ],
   );

@@ -24,6 +24,12 @@ export type { ApplyOptions, ObjectState } from "./object-request.ts";
 /** Default timeout of a read or write of one object, in milliseconds. */
 export const LONGEST_WRITE_MS = 8_000;
 
+/**
+ * Milliseconds by which the API server ends a write before we stop waiting. It then says so, which shows that it works. A webhook that does not answer
+ * takes ten seconds by default, and an API server that does not answer is an outage.
+ */
+const ENDS_BEFORE_MS = 1_000;
+
 /** Options of an `ApiWriter`. */
 export interface ApiWriterOptions {
   readonly api: ApiServer;
@@ -45,8 +51,8 @@ export interface ApiObject {
 }
 
 /**
- * Reads and writes single objects, in an API version that is served. Nothing is retried. All errors are ApiFaults: after
- * `unreachable`, `stalled`, `server-error` and `garbage`, the server may have processed a write; after others it has not.
+ * Reads and writes single objects, in an API version that is served. Nothing is retried. All errors are ApiFaults: after `unreachable`, `stalled`,
+ * `server-error`, `garbage` and `webhook-failed`, the server may have processed a write; after others it has not.
  */
 export class ApiWriter {
   readonly #options: ApiWriterOptions;
@@ -129,7 +135,11 @@ export class ApiWriter {
     try {
       return await firstServed(versions, async (version) => {
         const { signal } = limit;
-        const bytes = await this.#send({ ...request(version), signal, silence: end - clock.now() });
+        const { path, write } = request(version);
+        const bytes = await this.#send({
+          ...(write === undefined ? { path } : { path: withTimeout(path, within), write }),
+          ...{ signal, silence: end - clock.now() },
+        });
         this.#served.set(name, version);
         return bytes;
       });
@@ -161,6 +171,12 @@ export class ApiWriter {
       throw fault;
     }
   }
+}
+
+/** The API server accepts whole seconds in all releases. */
+function withTimeout(path: string, within: number): string {
+  const seconds = Math.max(1, Math.floor((within - ENDS_BEFORE_MS) / 1000));
+  return `${path}${path.includes("?") ? "&" : "?"}timeout=${seconds}s`;
 }
 
 /** The object of a response. Throws `garbage` if it is not the requested one. */

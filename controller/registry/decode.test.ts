@@ -84,6 +84,10 @@ describe("a record", () => {
       { exported: Date.UTC(2020) },
     ],
     "without families": [{ spec: { ipFamilies: [] } }, undefined, "invalid-object spec.ipFamilies"],
+    "of an API server that removes the families": [
+      { spec: { ipFamilies: undefined } },
+      { families: ["IPv4", "IPv6"] },
+    ],
     "of a family twice": [
       { spec: { ipFamilies: ["IPv6", "IPv6"] } },
       { families: ["IPv6"] },

@@ -80,6 +80,12 @@ test("a full quota of a registry: endpoints that are gone are withdrawn, whateve
 for (const [what, status, message, told] of [
   ["policy rejects new slices", 403, "ValidatingAdmissionPolicy 'none' denied request", "refused"],
   ["a webhook for slices does not answer", 500, 'failed calling webhook "x"', "webhook-failed"],
+  [
+    "a webhook for slices takes longer than a write",
+    504,
+    "request did not complete within requested timeout",
+    "webhook-failed",
+  ],
 ] as const) {
   test(`${what}: endpoints that are gone go, the last good ones stay, and the status follows`, async () => {
     const { world, c1, c2, c3 } = await three();

@@ -5,7 +5,7 @@ import { ControllerStage } from "./controller-stage.ts";
 import { crds, installCrds } from "./crds.ts";
 import { ServiceCase } from "./service-case.ts";
 
-// Two clusters are behind: c1 serves v1alpha1 only, and c3, which imports only, has the CRD of a ServiceImport as mcs-api v0.3
+// Two clusters are behind: c1 serves v1alpha1 only, and c3 has the CRD of a ServiceImport as mcs-api v0.3
 // shipped it. All VIPs are of IPv4.
 
 const V1ALPHA1 = { version: "multicluster.x-k8s.io/v1alpha1" };
@@ -68,6 +68,20 @@ describe("a cluster that serves v1alpha1 only, and one with an older CRD", {
     }
     await story.in("c3").atRest();
     for (const id of ["c1", "c2"]) await story.unexport(id);
+    for (const id of story.clusters) await story.untilGone(id);
+  });
+
+  test("a cluster with the older CRD exports: its API server removes the IP families of its records", async () => {
+    const story = await ServiceCase.open(stage, V1ALPHA1);
+    await story.serve("c3", { ports: [{ name: "http", port: 80, protocol: "TCP" }] });
+    await story.slice("c3", [{ addresses: ["10.3.0.7"] }]);
+    await story.export("c3");
+    await story.untilCondition("c3", "Ready", "True Ready");
+    for (const id of ["c1", "c2"]) {
+      await story.untilImported(id, ({ spec }) => assert.equal(spec.ips?.length, 1));
+      await story.untilSlices(id, (slices) => assert.equal(slices.length, 1));
+    }
+    await story.unexport("c3");
     for (const id of story.clusters) await story.untilGone(id);
   });
 

@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
 import { after, before, test } from "node:test";
 import { field, textField } from "../../api/parse/fields.ts";
 import { systemClock } from "../../common/clock.ts";
@@ -7,6 +9,7 @@ import { HttpApiServer } from "../../common/kubernetes/http-api-server.ts";
 import type { ApiResource } from "../../common/kubernetes/resource.ts";
 import { ApiWriter } from "../../common/kubernetes/writer.ts";
 import { logLines } from "../doubles/log-lines.ts";
+import { eventually } from "../stages/agent-process.ts";
 import { ControlPlane } from "./control-plane.ts";
 
 const IMPORTS: ApiResource = {
@@ -181,6 +184,42 @@ test("an error names the reason for a rejection: invalid, existing, or without i
   const late = { metadata: { namespace: "going", name: "late" } };
   await assert.rejects(writer.apply(CONFIG_MAPS, late), { reason: "namespace-terminating" });
   await assert.rejects(writer.create(CONFIG_MAPS, late), { reason: "namespace-terminating" });
+});
+
+test("a webhook that takes longer than a write is a rejection of that write, not an outage", async () => {
+  // Accepts connections, and never answers.
+  const hanging = createServer().listen(0, "127.0.0.1");
+  await once(hanging, "listening");
+  const { port } = hanging.address() as AddressInfo;
+  const configuration = {
+    apiVersion: "admissionregistration.k8s.io/v1",
+    kind: "ValidatingWebhookConfiguration",
+    metadata: { name: "hanging" },
+  };
+  const rule = { apiGroups: [""], apiVersions: ["v1"], resources: ["configmaps"] };
+  const webhook = {
+    ...{ name: "hanging.example.com", sideEffects: "None", admissionReviewVersions: ["v1"] },
+    ...{ failurePolicy: "Fail", timeoutSeconds: 10 },
+    clientConfig: { url: `https://127.0.0.1:${port}/` },
+    rules: [{ ...rule, operations: ["CREATE"] }],
+  };
+  await plane.admin.create({ ...configuration, webhooks: [webhook] });
+  try {
+    const slow = { metadata: { ...WEB, name: "slow" } };
+    // Until the API server knows the webhook.
+    await eventually(async () => {
+      const { meta } = await writer
+        .apply(CONFIG_MAPS, slow)
+        .catch((fault: unknown) => ({ meta: undefined, fault }));
+      if (meta !== undefined) await writer.delete(CONFIG_MAPS, slow.metadata, meta);
+      assert.equal(meta, undefined);
+    });
+    await assert.rejects(writer.apply(CONFIG_MAPS, slow), { reason: "webhook-failed" });
+    await assert.rejects(writer.create(CONFIG_MAPS, slow), { reason: "webhook-failed" });
+  } finally {
+    await plane.admin.delete(configuration);
+    hanging.close();
+  }
 });
 
 test("a kind is written in the served version, and the result is not-served if there is none", async () => {

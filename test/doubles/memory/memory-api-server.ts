@@ -365,7 +365,10 @@ interface Reason {
   readonly retryAfter?: string | undefined;
 }
 
-function status(body: ByteStream, code: number, reason: Reason): ApiResponse {
-  const { message = `status ${code}`, details, retryAfter } = reason;
-  return answer(body, code, JSON.stringify({ kind: "Status", code, message, details }), retryAfter);
+function status(body: ByteStream, code: number, why: Reason): ApiResponse {
+  const { message = `status ${code}`, details, retryAfter } = why;
+  // Of a write that takes longer than its `timeout`.
+  const reason = code === 504 ? "Timeout" : undefined;
+  const text = JSON.stringify({ kind: "Status", code, reason, message, details });
+  return answer(body, code, text, retryAfter);
 }
