@@ -29,6 +29,13 @@ describe("the packet table, with real connections", () => {
           await world.assertFlows({ ...one, flows: one.flows.map(backend.flow) });
         });
       }
+
+      test("removal deletes all objects of ours, and can be repeated", async () => {
+        const [removed, again] = await programmer.remove();
+        assert.ok(removed > 0);
+        assert.equal(again, 0);
+        assert.deepEqual(await backend.own(world.home), []);
+      });
     });
   }
 });
