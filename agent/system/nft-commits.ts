@@ -59,7 +59,7 @@ const ID = 1;
  * The generation of this network namespace's nftables ruleset: a number that every committed transaction increments, of any
  * program and any family. Rejects with CSP_NETLINK_UNAVAILABLE or CSP_NETLINK_FAILED.
  */
-async function nftGeneration(): Promise<number> {
+export async function nftGeneration(): Promise<number> {
   let generation: number | undefined;
   const errno = await NetlinkSocket.use(NETLINK.netfilter, (socket) =>
     socket.ask(GET_GENERATION, HEADER, (payload) => {

@@ -53,7 +53,7 @@ test("nftables: with the memory of clients full, new clients are assigned by add
   await agent.stop();
 });
 
-test("nftables: a client is remembered for the timeout of its service, rounded up to a power of two, and then forgotten", async () => {
+test("nftables: a client is remembered for the timeout of its service, rounded up by an eighth at most, and then forgotten", async () => {
   const pods = { a: [PODS.a], client: [] };
   await using lab = await Lab.oneNode(pods);
   const [node, pod] = [lab.node("c1", "n1"), (name: string) => lab.pod("c1", "n1", name)];
@@ -62,7 +62,7 @@ test("nftables: a client is remembered for the timeout of its service, rounded u
   /** VIPs, their `timeoutSeconds`, and the timeouts in the kernel. */
   const imports = [
     { vip: "241.0.0.10", timeoutSeconds: undefined, kept: "3h" },
-    { vip: "241.0.0.11", timeoutSeconds: 100, kept: "2m8s" },
+    { vip: "241.0.0.11", timeoutSeconds: 100, kept: "1m44s" },
     { vip: "241.0.0.12", timeoutSeconds: 128, kept: "2m8s" },
     { vip: "241.0.0.13", timeoutSeconds: 1, kept: "1s" },
   ];
@@ -86,6 +86,6 @@ test("nftables: a client is remembered for the timeout of its service, rounded u
     });
   }
   await eventually(async () => assert.equal(await remembered("241.0.0.13"), undefined));
-  assert.equal(await remembered("241.0.0.11"), "2m8s");
+  assert.equal(await remembered("241.0.0.11"), "1m44s");
   await agent.stop();
 });
