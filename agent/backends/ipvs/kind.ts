@@ -83,7 +83,7 @@ export const REQUIREMENTS: Requirements = {
 };
 
 /** Tries the protocols of virtual servers. One that the kernel has accepted is not tried again. */
-class ProtocolTrials {
+export class ProtocolTrials {
   readonly #scheduler: Scheduler;
   readonly #accepted = new Set<`${Family} ${Protocol}`>();
 
