@@ -7,7 +7,7 @@ export PATH := $(CURDIR)/node_modules/.bin:$(PATH):/usr/sbin:/sbin
 SOURCE ?= manifests
 
 .DEFAULT_GOAL := help
-.PHONY: help prepare kubernetes demo lab lab-down test test-all check unit bench build release conformance clean
+.PHONY: help prepare kubernetes demo lab lab-down test test-all check unit sample bench build release conformance clean
 # Without parallel targets, even with -j: the output stays readable, and the tests use all processors themselves.
 .NOTPARALLEL:
 
@@ -38,6 +38,12 @@ test: ## run the tests: 10 to 11 minutes on two slow processors, more the first 
 test-all: test ## run all tests, before a release; needs root
 	@scripts/prepare kubernetes lab vm
 	@node scripts/test.ts rest
+
+# What scripts/fresh runs to show that nothing is missing on a new machine: files that need each kind of program that scripts/prepare installs.
+SAMPLE := test/kernel/agent test/backends/check test/apiserver/registry-objects test/e2e/journey test/ipvs/agent test/monitoring/alerts test/packages/charts
+sample:
+	@scripts/prepare kubernetes lab vm
+	@node scripts/test.ts $(SAMPLE:%=%.test.ts)
 
 check: prepare ## check types, format, lint, architecture, documents and charts: seconds
 	@node scripts/check.ts

@@ -18,7 +18,7 @@ async function serve(t: TestContext, ...routes: readonly Route[]) {
   return { server, log, url: `http://127.0.0.1:${port}`, port, logged };
 }
 
-const hello: Route = { path: "/hello", answer: () => plainText(200, "hällo\n") };
+const hello: Route = { path: "/hello", answer: () => plainText(200, "h\u001b[2J\u202e\u009b\n") };
 const echo: Route = {
   path: "/plan/:namespace/:name",
   answer: ({ parts, query }) => plainText(200, `${parts.join("|")} ${query.get("output")}\n`),
@@ -51,12 +51,12 @@ function raw(port: number, text: string): Promise<string> {
 
 for (const { name, method = "GET", path, status = 200, text = "", headers = {} } of [
   {
-    name: "a page is served with its type and length, not to be cached",
+    name: "a page is served with its type and length, not to be cached, and controls no terminal",
     path: "/hello?verbose",
-    text: "hällo\n",
+    text: "h\\u001b[2J\\u202e\\u009b\n",
     headers: {
       "content-type": "text/plain; charset=utf-8",
-      "content-length": "7",
+      "content-length": "23",
       "cache-control": "no-store",
     },
   },
@@ -64,7 +64,7 @@ for (const { name, method = "GET", path, status = 200, text = "", headers = {} }
     name: "HEAD has the headers of GET, and no body",
     method: "HEAD",
     path: "/hello",
-    headers: { "content-length": "7" },
+    headers: { "content-length": "23" },
   },
   {
     name: "parameters of the path and the query reach the page unchanged",

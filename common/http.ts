@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
+import { escaped } from "../api/problem.ts";
 import { CodedError } from "./errors.ts";
 import { HttpConnections, PagesInFlight } from "./http-connections.ts";
 import type { Logger } from "./log.ts";
@@ -38,6 +39,18 @@ export interface HttpAddress {
 /** A plain text reply. */
 export function plainText(status: number, body: string): Reply {
   return { status, type: "text/plain; charset=utf-8", body };
+}
+
+/**
+ * A reply that does not control a terminal, to which `curl` writes it as it is: pages have texts of API servers, peers and tenants. Escapes are those of
+ * JSON.
+ */
+function visible({ body, ...reply }: Reply): Reply {
+  const shown = (text: string): string => text.replaceAll(/[^\n\t\x20-\x7e]+/g, escaped);
+  return {
+    ...reply,
+    body: typeof body === "string" ? shown(body) : Iterator.from(body).map(shown),
+  };
 }
 
 /** Enough for probes and Prometheus. */
@@ -112,19 +125,19 @@ export class HttpServer {
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const deadline = setTimeout(() => request.socket.destroy(), LONGEST_RESPONSE);
     response.once("close", () => clearTimeout(deadline));
-    const reply = await this.#reply(request, response);
+    const { body, ...reply } = visible(await this.#reply(request, response));
     response.writeHead(reply.status, {
       "content-type": reply.type,
       "cache-control": "no-store",
       "x-content-type-options": "nosniff",
       ...(reply.status === 405 && { allow: "GET, HEAD" }),
       ...(reply.status === 429 && { "retry-after": "5" }),
-      ...(typeof reply.body === "string" && { "content-length": Buffer.byteLength(reply.body) }),
+      ...(typeof body === "string" && { "content-length": Buffer.byteLength(body) }),
     });
     if (request.method === "HEAD") response.end();
-    else if (typeof reply.body === "string") response.end(reply.body);
+    else if (typeof body === "string") response.end(body);
     // One part at a time: the parts of a large page need not be in memory together.
-    else await pipeline(Readable.from(reply.body, { highWaterMark: 1 }), response);
+    else await pipeline(Readable.from(body, { highWaterMark: 1 }), response);
   }
 
   async #reply(request: IncomingMessage, response: ServerResponse): Promise<Reply> {
