@@ -85,6 +85,7 @@ export class ModelNftables {
     const chain = () => this.chains.get(name) ?? assert.fail(`no chain ${name}`);
     if (verb === "add" && kind === "table") this.#exists = true;
     else if (verb === "delete" && kind === "table") this.#all = { ...new ModelNftables().#all };
+    else if (verb === "flush" && kind === "map") this.branches.get(name)?.clear();
     else if (kind === "map" || kind === "set") this.#addSet(name, rest);
     else if (verb === "add" && kind === "chain") {
       const hook = /^\{ type (.*); policy accept; \}$/.exec(rest)?.[1];

@@ -25,12 +25,13 @@ const KEY = "demo/serve";
 class World {
   readonly kernel = new ModelNftables();
   state: KernelState = nothing();
+  options = OPTIONS;
   #ruleset = new NftablesRuleset();
 
   /** Sets the services of one import; returns nft's commands, without the first skeleton. */
   set(services: readonly VirtualService[], kept: readonly VirtualService[] = []): string[] {
     this.#ruleset.set(KEY, services, { kept });
-    const tx = finished(diff(this.state, finished(this.#ruleset.take()), OPTIONS));
+    const tx = finished(diff(this.state, finished(this.#ruleset.take()), this.options));
     this.kernel.run(tx);
     this.kernel.collect(tx);
     const text =
@@ -132,9 +133,11 @@ describe("the changes of a service", () => {
   });
 });
 
+/** Of so many endpoints. */
+const sized = (size: number) =>
+  web(...Array.from({ length: size }, (_, i) => ({ ...A, port: 1 + i })));
+
 describe("chains for what few services need", () => {
-  const sized = (size: number) =>
-    web(...Array.from({ length: size }, (_, i) => ({ ...A, port: 1 + i })));
   const many = Array.from({ length: 65 }, (_, i) => ({ ...A, address: `10.1.1.${i}` }));
 
   test("more than 64 slots have a chain of their own, which stays", () => {
@@ -245,6 +248,36 @@ describe("a table that another program has changed", () => {
     assert.ok(world.set([web(A)]).includes("flush chain later-2"));
     world.restart();
     assert.deepEqual(world.set([web(A)]), []);
+  });
+
+  test("a table of another release with many chains that no service uses is mended first", () => {
+    const world = new World();
+    for (let size = 1; size <= 65; size++) world.set([{ ...sized(size), affinitySeconds: 60 }]);
+    // As in a release without them.
+    const { chains, branches } = world.kernel;
+    for (const name of [...chains.keys()]) if (name.startsWith("draw-")) chains.delete(name);
+    branches.delete("draws");
+    // Mended, then retired, then deleted.
+    for (let start = 0; start < 3; start++) {
+      world.restart();
+      world.set([{ ...web(A), affinitySeconds: 90 }]);
+    }
+    world.restart();
+    assert.deepEqual(world.set([{ ...web(A), affinitySeconds: 90 }]), []);
+  });
+
+  test("without memory of clients, chains that choose at random go, and the table is whole", () => {
+    const sticky = { ...web(A, B), affinitySeconds: 60 };
+    const world = worldOf(sticky);
+    const { chains, branches } = world.kernel;
+    assert.ok(chains.get("draw-2")?.rules.length);
+    world.restart();
+    world.options = { ...OPTIONS, remembers: false };
+    world.set([sticky]);
+    assert.deepEqual(chains.get("draw-2")?.rules, []);
+    assert.equal(branches.get("draws")?.size, 0);
+    world.restart();
+    assert.deepEqual(world.set([sticky]), []);
   });
 
   test("an element of another form: the table is replaced", () => {

@@ -51,8 +51,8 @@ export function* diff(
   const skeleton = yield* foundIn(options, state.rules);
   const { extra, isWhole } = skeleton;
   const added = needed.difference(extra);
-  // Only then is it worth a scan of all services.
-  const mayRetire = extra.size > MOST_UNUSED && (complete || added.size > 0);
+  // Only then is it worth a scan of all services. A table of another release may lack chains of the same parts.
+  const mayRetire = isWhole && extra.size > MOST_UNUSED && (complete || added.size > 0);
   const unused = mayRetire ? extra.difference(usedIn(state, needed)) : new Set<string>();
   const retired = unused.size > MOST_UNUSED ? unused : new Set<string>();
   const deletes = complete || retired.size > 0;

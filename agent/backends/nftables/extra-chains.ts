@@ -134,7 +134,9 @@ function ofGroup(map: Branch["map"], group: GroupNumber): Place {
   return { map, number: groupNumber(group) };
 }
 
-/** Tables of earlier releases lack these maps. */
+/** Maps of verdicts that tables of earlier releases lack. */
+export const SHARED_MAPS: readonly string[] = ["groups", "hash-groups", "draws", "draw-groups"];
+
 function shared(part: Part): Part {
-  return { ...part, maps: ["groups", "hash-groups", "draws", "draw-groups"] };
+  return { ...part, maps: SHARED_MAPS };
 }

@@ -7,6 +7,7 @@ import type { Element, SetLayout } from "../../system/nftables/element.ts";
 import { NftElements } from "../../system/nftables/nft-elements.ts";
 import { ruleComments } from "../../system/nftables/rule-comments.ts";
 import { parseElement } from "../../system/nftables/text.ts";
+import { SHARED_MAPS } from "./extra-chains.ts";
 import { believedState, type Listing, stateOf } from "./listing.ts";
 import { chainOf, unusedMark } from "./marks.ts";
 import { SETS, TABLE, tableOf } from "./sets.ts";
@@ -87,8 +88,6 @@ const LEADS: readonly (readonly [name: RegExp, map: string])[] = [
 
 /** Sets of which nothing but their existence, or the number of elements, is compared. */
 const VERDICT_MAPS: readonly string[] = LEADS.map(([, map]) => map);
-/** Those that only some chains need. */
-const OPTIONAL: readonly string[] = ["groups", "hash-groups", "draws", "draw-groups"];
 
 /** In place of a rule's comment: says that something is missing that no rule shows, so that the table is not whole. */
 const GAP = "gap 1 -";
@@ -105,7 +104,7 @@ export function withGaps(
   const chains = new Set(rules.filter((mark) => mark !== unusedMark(chainOf(mark))).map(chainOf));
   const isGood = (map: string, count: number): boolean => {
     const size = sizeOf(map);
-    return size === undefined ? OPTIONAL.includes(map) && count === 0 : size === count;
+    return size === undefined ? SHARED_MAPS.includes(map) && count === 0 : size === count;
   };
   const hasSets = Object.keys(SETS).every((set) => sizeOf(set) !== undefined);
   const areWhole = LEADS.every(([name, map]) => {

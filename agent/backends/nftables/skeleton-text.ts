@@ -1,6 +1,6 @@
 import { numberText } from "../../system/nftables/text.ts";
 import { commentsOf } from "../nft/chains.ts";
-import { extraPart, type Part, pickBranch } from "./extra-chains.ts";
+import { extraPart, type Part, pickBranch, SHARED_MAPS } from "./extra-chains.ts";
 import { unusedMark } from "./marks.ts";
 import { tableOf } from "./sets.ts";
 import { type SkeletonOptions, setTypes, skeletonChains, USUAL_SLOTS } from "./skeleton.ts";
@@ -26,6 +26,8 @@ export function renderSkeleton(
       `add chain ${table} ${name}`,
       `flush chain ${table} ${name}`,
     ]),
+    // They may lead to chains that these options, or this release, do not have.
+    ...SHARED_MAPS.flatMap((map) => [addMap(table, map), `flush map ${table} ${map}`]),
     ...[...partsOf(options, extra)].flatMap((part) => renderPart(table, part)),
     "",
   ].join("\n");
@@ -76,11 +78,15 @@ function extraParts(options: SkeletonOptions, extra: Iterable<string>): Part[] {
   return [...extra].flatMap((name) => extraPart(options, name) ?? []);
 }
 
+function addMap(table: string, map: string): string {
+  return `add map ${table} ${map} { type classid : verdict; }`;
+}
+
 /** A chain that exists is emptied; a base chain is made again, because its hook may be another one. */
 function renderPart(table: string, { maps = [], chains, branches }: Part): string[] {
   const comments = commentsOf(chains).values();
   return [
-    ...maps.map((map) => `add map ${table} ${map} { type classid : verdict; }`),
+    ...maps.map((map) => addMap(table, map)),
     ...chains.flatMap(({ name, hook }) => [
       `add chain ${table} ${name}`,
       `flush chain ${table} ${name}`,
