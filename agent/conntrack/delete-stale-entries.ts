@@ -31,14 +31,17 @@ export async function deleteStaleEntries(
   const counts = new Map<string, DeletedEntries>();
   for (let fruitless = 0; ; ) {
     const deletions = new Deletions(table, most, batch, stop);
-    await table.list(
-      filter,
-      (entry) => {
-        const reason = check.reasonFor(entry);
-        if (reason !== undefined) deletions.add(entry, reason);
-      },
-      stop,
-    );
+    const onEntry = (entry: Entry): void => {
+      const reason = check.reasonFor(entry);
+      if (reason !== undefined) deletions.add(entry, reason);
+    };
+    try {
+      await table.list(filter, onEntry, stop);
+    } catch (error) {
+      // Nothing is deleted beside the next attempt.
+      await deletions.end().catch(() => undefined);
+      throw error;
+    }
     const deleted = await deletions.end();
     for (const one of deleted) {
       const kind = kindOf(one);
@@ -79,6 +82,7 @@ class Deletions {
   }
 
   add(entry: Entry, reason: StaleReason): void {
+    if (this.#failure !== undefined) return;
     if (this.#size >= this.#most) {
       this.isLimited = true;
       return;
@@ -93,7 +97,7 @@ class Deletions {
 
   /** Deletes the rest, and returns what was deleted. Rejects as the table does. */
   async end(): Promise<readonly DeletedEntries[]> {
-    while (this.#running !== undefined || this.#size > 0) {
+    while (this.#failure === undefined && (this.#running !== undefined || this.#size > 0)) {
       this.#next();
       await this.#running;
     }
@@ -114,10 +118,9 @@ class Deletions {
   async #delete(): Promise<void> {
     const taken = [...this.#waiting.values()];
     this.#waiting = new Map();
-    this.#size = 0;
     for (const { protocol, reason, entries } of taken) {
-      if (this.#failure !== undefined) return;
       const deleted = await this.#table.delete(entries, this.#stop);
+      this.#size -= entries.length;
       this.#deleted.push({ protocol, reason, entries: deleted });
     }
   }

@@ -35,16 +35,23 @@ export class ApiFault extends CodedError {
   readonly reason: FaultReason;
   /** Milliseconds to wait before a retry, as requested by the server. */
   readonly retryAfter: number | undefined;
+  /** HTTP status of the response; undefined if there was none. */
+  readonly status: number | undefined;
 
   constructor(
     reason: FaultReason,
     message: string,
-    { cause, retryAfter }: { cause?: unknown; retryAfter?: number | undefined } = {},
+    {
+      cause,
+      retryAfter,
+      status,
+    }: { cause?: unknown; retryAfter?: number | undefined; status?: number } = {},
   ) {
     super("CSP_API_REQUEST", message.slice(0, LONGEST_MESSAGE), { cause });
     this.name = "ApiFault";
     this.reason = reason;
     this.retryAfter = retryAfter;
+    this.status = status;
   }
 }
 
@@ -76,7 +83,7 @@ const ADMISSION =
 
 /**
  * A webhook that does not answer: 500, although the server works (Kubernetes 1.21 to 1.36). Objects of other kinds are not affected. If the webhook
- * may take longer than the request (`timeout` of ApiWriter), 504 with the reason `Timeout`.
+ * may take longer than the request (`timeout` of ApiWriter), 504 with the reason `Timeout`; an etcd that hangs causes the same, so ApiWriter tells them apart.
  */
 const WEBHOOK = /failed calling webhook "|conversion webhook for .* failed/;
 /** The part of a message that is searched: its author decides how long it is. */

@@ -23,6 +23,7 @@ export async function requestBody(
   const message = textField(statusObject, "message") ?? bytes.toString("utf8");
   throw new ApiFault(reasonOf(status, statusObject), `HTTP ${status}: ${message}`, {
     retryAfter: retryAfterOf(response.header("retry-after")),
+    status,
   });
 }
 

@@ -298,3 +298,28 @@ test("writers that share slots never have more concurrent requests than slots", 
     await all[answered];
   }
 });
+
+test("a write that the API server ends is a rejection if it answers a read, and an outage if it does not", async () => {
+  await using it = await stage();
+  const ended = { kind: "Status", reason: "Timeout", message: "Timeout: not complete" };
+  for (const [status, reason] of [
+    [404, "webhook-failed"],
+    [200, "webhook-failed"],
+    [504, "stalled"],
+    [500, "stalled"],
+  ] as const) {
+    it.answer(504, ended);
+    it.answer(status, ended);
+    await assert.rejects(it.writer.apply(IMPORTS, WEB), { reason, message: /not complete/ });
+  }
+  const [write, read] = it.sent.map(({ line }) => line);
+  assert.match(write ?? "", /&timeout=7s$/);
+  assert.equal(read, `GET ${PATH}/web`);
+});
+
+test("a writer with little time has all of it", async () => {
+  await using it = await stage({ within: 4_000 });
+  it.answer(200);
+  await it.writer.apply(IMPORTS, WEB);
+  assert.doesNotMatch(it.sent[0]?.line ?? "", /timeout/);
+});

@@ -25,10 +25,11 @@ export type { ApplyOptions, ObjectState } from "./object-request.ts";
 export const LONGEST_WRITE_MS = 8_000;
 
 /**
- * Milliseconds by which the API server ends a write before we stop waiting. It then says so, which shows that it works. A webhook that does not answer
- * takes ten seconds by default, and an API server that does not answer is an outage.
+ * Milliseconds by which the API server ends a write before we stop waiting: a webhook that does not answer takes ten seconds by default, and would look
+ * like an outage. Writes with less time than this, such as those of leader election, have all of it: they are not told apart.
  */
 const ENDS_BEFORE_MS = 1_000;
+const LEAST_TO_END_MS = 5_000;
 
 /** Options of an `ApiWriter`. */
 export interface ApiWriterOptions {
@@ -136,16 +137,38 @@ export class ApiWriter {
       return await firstServed(versions, async (version) => {
         const { signal } = limit;
         const { path, write } = request(version);
-        const bytes = await this.#send({
-          ...(write === undefined ? { path } : { path: withTimeout(path, within), write }),
-          ...{ signal, silence: end - clock.now() },
-        });
+        const left = end - clock.now();
+        const sent = { path, signal, silence: left };
+        const bytes =
+          write === undefined || left < LEAST_TO_END_MS
+            ? await this.#send(write === undefined ? sent : { ...sent, write })
+            : await this.#send({ ...sent, path: withTimeout(path, left), write }).catch(
+                (fault: unknown) =>
+                  this.#attributed(fault, { ...sent, silence: end - clock.now() }),
+              );
         this.#served.set(name, version);
         return bytes;
       });
     } finally {
       cancel();
     }
+  }
+
+  /**
+   * Rejects with the fault of a write; with `stalled` if the API server has ended it and does not answer a read of the same path either, which etcd
+   * has to answer, too.
+   */
+  async #attributed(fault: unknown, read: ApiRequest): Promise<never> {
+    if (fault instanceof ApiFault && fault.status === ENDED && fault.reason === "webhook-failed") {
+      const { api } = this.#options;
+      // A collection, or an object, which may not exist.
+      const answer = await api.request(read).catch(() => undefined);
+      if (answer === undefined || answer.status >= 500) {
+        api.recovery.failed(this);
+        throw new ApiFault("stalled", fault.message, { cause: fault });
+      }
+    }
+    throw fault;
   }
 
   async #send(request: ApiRequest): Promise<Uint8Array> {
@@ -173,9 +196,11 @@ export class ApiWriter {
   }
 }
 
-/** The API server accepts whole seconds in all releases. */
-function withTimeout(path: string, within: number): string {
-  const seconds = Math.max(1, Math.floor((within - ENDS_BEFORE_MS) / 1000));
+/** Gateway Timeout: the API server has ended the request. */
+const ENDED = 504;
+
+function withTimeout(path: string, left: number): string {
+  const seconds = Math.floor((left - ENDS_BEFORE_MS) / 1000);
   return `${path}${path.includes("?") ? "&" : "?"}timeout=${seconds}s`;
 }
 

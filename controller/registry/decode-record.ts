@@ -1,4 +1,3 @@
-import { FAMILIES } from "../../api/address.ts";
 import {
   ANNOTATION_EXPORTED_ANNOTATIONS,
   ANNOTATION_EXPORTED_AT,
@@ -21,6 +20,8 @@ import { serviceOfRecord, serviceOfSlice } from "./names.ts";
 import type { Registry } from "./registry.ts";
 import { isRecordObject, isValidMetadata } from "./validate-metadata.ts";
 
+/** Of almost all clusters with such a CRD. Both families would give imports a VIP without endpoints, and conflicts with exports that state theirs. */
+const UNSTATED = ["IPv4"] as const;
 /** No ServiceExport is older: KEP-1645 is of 2020. */
 const FIRST_EXPORT = Date.UTC(2020);
 /** The last time that a Date can have. */
@@ -52,8 +53,8 @@ export function decodeRecord(
     }
     const exported = decodeAge(object, complaints);
     if (exported === undefined) return undefined;
-    // An API server whose CRD is of mcs-api v0.3 or older removes the field; the slices show the families.
-    const properties = parseServiceProperties(object, type === "Headless", complaints, FAMILIES);
+    // An API server whose CRD is of mcs-api v0.3 or older removes the field.
+    const properties = parseServiceProperties(object, type === "Headless", complaints, UNSTATED);
     if (properties === undefined) return undefined;
     const metadata = decodeMetadata(object, complaints);
     const { cluster } = registry;
