@@ -314,7 +314,7 @@ test("a write that the API server ends is a rejection if it answers a read, and 
   }
   const [write, read] = it.sent.map(({ line }) => line);
   assert.match(write ?? "", /&timeout=7s$/);
-  assert.equal(read, `GET ${PATH}/web`);
+  assert.equal(read, `GET ${PATH}/web?limit=1`);
 });
 
 test("a writer with little time has all of it", async () => {

@@ -162,7 +162,8 @@ export class ApiWriter {
     if (fault instanceof ApiFault && fault.status === ENDED && fault.reason === "webhook-failed") {
       const { api } = this.#options;
       // A collection, or an object, which may not exist.
-      const answer = await api.request(read).catch(() => undefined);
+      const [path = ""] = read.path.split("?");
+      const answer = await api.request({ ...read, path: `${path}?limit=1` }).catch(() => undefined);
       if (answer === undefined || answer.status >= 500) {
         api.recovery.failed(this);
         throw new ApiFault("stalled", fault.message, { cause: fault });
