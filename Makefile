@@ -31,7 +31,7 @@ lab: ## start real clusters: CLUSTERS=3 NODES=1 REGIONS="eu-west eu-west us-east
 lab-down: ## remove the real clusters, and what crashed runs have left
 	@node test/cluster/main.ts down
 
-test: ## run the tests: 10 to 11 minutes on two slow processors, more the first time; needs root
+test: ## run the tests: less than 10 minutes on two slow processors, more the first time; needs root
 	@scripts/prepare kubernetes lab vm
 	@node scripts/test.ts test
 
@@ -48,7 +48,7 @@ sample:
 check: prepare ## check types, format, lint, architecture, documents and charts: seconds
 	@node scripts/check.ts
 
-unit: prepare ## run the unit tests: 250 s of processor time on a slow machine
+unit: prepare ## run the unit tests: 242 s of processor time on a slow machine
 	@node scripts/test.ts unit
 
 bench: prepare kubernetes ## measure the agent beside kube-proxy, iptables-restore and nft: 33 minutes, with QUICK=1 six; needs root
