@@ -35,7 +35,7 @@ export function stopSignal(): AbortSignal {
 }
 
 /** Exit code after an uncaught exception. */
-const FAILED = 1;
+const EXIT_UNCAUGHT = 1;
 
 /** Logs uncaught exceptions and rejections, then exits, because the state may be inconsistent. */
 export function endWhenUncaught(log: Logger): void {
@@ -45,7 +45,7 @@ export function endWhenUncaught(log: Logger): void {
     const message = `${origin}: ${known ? thrown.message : inspect(thrown)}`;
     const error = new CodedError("CSP_UNCAUGHT", message, known ? { cause: thrown } : {});
     log.error("Uncaught exception; exiting, kernel state is kept", { error });
-    process.exit(FAILED);
+    process.exit(EXIT_UNCAUGHT);
   });
 }
 

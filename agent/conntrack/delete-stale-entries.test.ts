@@ -28,7 +28,7 @@ test("entries over the limit of one scan are deleted by the next", async () => {
   assert.equal(table.lists.length, 3);
 });
 
-test("stale entries are deleted while the scan of a large table goes on", async () => {
+test("stale entries are deleted during the scan of a large table", async () => {
   const table = new FakeTable();
   table.entries = stale(100);
   const left: number[] = [];

@@ -12,7 +12,7 @@ export interface DeletedEntries {
 
 /** Stale entries that wait in memory for their deletion, about 10 MB; what a scan finds beyond is left to another one. */
 const MOST_WAITING = 20_000;
-/** As many are deleted while the scan goes on: a client need not wait for the end of a large table. */
+/** As many are deleted during the scan: a client need not wait for the end of a large table. */
 const BATCH = 2_000;
 /** Scans in a row without a deletion, before the rest is left: what one finds, another program may delete first. */
 const MOST_FRUITLESS = 3;

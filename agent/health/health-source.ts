@@ -213,7 +213,7 @@ const CALIBRATION_MS = 60_000;
 /** Milliseconds since the last answer of an endpoint that is probed for it. */
 const LATELY_MS = 10_000;
 /** Groups of a cluster, and all groups, that are calibrated at once. */
-const MOST = { ofCluster: 2, all: 32 };
+const MOST_CALIBRATIONS = { ofCluster: 2, all: 32 };
 
 /** Begins calibrations: probes endpoints that have just answered clients. Returns the milliseconds until the next ones are due. */
 function calibrate(
@@ -234,7 +234,12 @@ function calibrate(
   for (const group of due) {
     const count = perCluster.get(group.cluster) ?? 0;
     const endpoint = latest.find((one) => mayShow(one, group, watched) && !probes.isPending(one));
-    if (endpoint === undefined || count >= MOST.ofCluster || begun >= MOST.all) continue;
+    if (
+      endpoint === undefined ||
+      count >= MOST_CALIBRATIONS.ofCluster ||
+      begun >= MOST_CALIBRATIONS.all
+    )
+      continue;
     perCluster.set(group.cluster, count + 1);
     begun++;
     const { address, port } = endpoint;

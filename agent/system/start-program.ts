@@ -110,7 +110,7 @@ function codeFor(code: string | undefined): ErrorCode {
 }
 
 /** Characters that are kept. */
-const MOST = 2000;
+const MOST_CHARACTERS = 2000;
 /** Characters of a line that are kept: nft repeats its input, and marks all of it in the next line. */
 const MOST_OF_LINE = 500;
 
@@ -127,7 +127,7 @@ export class TextEnd {
         this.#line = 0;
       }
       const kept = part.slice(0, MOST_OF_LINE - this.#line);
-      this.#text = (this.#text + kept).slice(-MOST);
+      this.#text = (this.#text + kept).slice(-MOST_CHARACTERS);
       this.#line += kept.length;
     }
   }

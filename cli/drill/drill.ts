@@ -147,7 +147,7 @@ async function scale(
 /** Milliseconds without a line after which the log counts as lost: the caller prints several a second. */
 const SILENCE_MS = 30_000;
 /** Attempts that are kept: those of a drill of an hour at 100 a second. */
-const MOST = 360_000;
+const MOST_ATTEMPTS = 360_000;
 
 /** The connections of a caller, as its log has them so far. */
 class CallLog {
@@ -181,7 +181,8 @@ class CallLog {
       rest = lines.pop() ?? "";
       for (const line of lines) {
         const attempt = parseAttempt(line);
-        if (attempt !== undefined && this.attempts.length < MOST) this.attempts.push(attempt);
+        if (attempt !== undefined && this.attempts.length < MOST_ATTEMPTS)
+          this.attempts.push(attempt);
       }
     }
     throw new ApiFault("unreachable", "The caller's pod has ended");

@@ -169,7 +169,7 @@ function isFull({ fault }: Failed): boolean {
 }
 
 /** Writes in progress at the same time; a Service may have hundreds of slices. */
-const MOST = 8;
+const MOST_WRITES = 8;
 
 /**
  * Runs `work` for all items, several at a time, then throws the first error. If the API server does not answer, the rest
@@ -191,6 +191,6 @@ export async function inParallel<T>(
       }
     }
   };
-  await Promise.all(Array.from({ length: MOST }, worker));
+  await Promise.all(Array.from({ length: MOST_WRITES }, worker));
   if (faults.length > 0) throw faults[0];
 }

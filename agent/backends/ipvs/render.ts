@@ -69,7 +69,7 @@ export function isRoundRobin(existing: Terms, desired: Terms, weights: Iterable<
 }
 
 /** Maximum weight: more would be of no use, because `wrr` serves a whole cycle in a fixed order, and the lightest at its end. */
-const MOST = 65_535;
+const HIGHEST_WEIGHT = 65_535;
 
 /** The weight of each endpoint: integers in the ratio of their shares, exact unless the ratio is beyond 1 to 65,535; less than 1 is rounded up. PURE. */
 export function weightsOf(service: VirtualService): ReadonlyMap<PlannedEndpoint, number> {
@@ -88,16 +88,16 @@ function exact(groups: readonly ClusterGroup[]): number[] | undefined {
   for (const { endpoints } of groups) {
     common *= endpoints.length / gcd(common, endpoints.length);
     // Beyond, products would not be exact.
-    if (common > Number.MAX_SAFE_INTEGER / MOST) return undefined;
+    if (common > Number.MAX_SAFE_INTEGER / HIGHEST_WEIGHT) return undefined;
   }
   const whole = groups.map(({ weight, endpoints }) => weight * (common / endpoints.length));
   const divisor = whole.reduce(gcd);
   const weights = whole.map((weight) => weight / divisor);
-  return weights.some((weight) => weight > MOST) ? undefined : weights;
+  return weights.some((weight) => weight > HIGHEST_WEIGHT) ? undefined : weights;
 }
 
 function rounded(groups: readonly ClusterGroup[]): number[] {
   const parts = groups.map(({ weight, endpoints }) => weight / endpoints.length);
   const most = parts.reduce((a, b) => Math.max(a, b));
-  return parts.map((part) => Math.max(1, Math.round((part / most) * MOST)));
+  return parts.map((part) => Math.max(1, Math.round((part / most) * HIGHEST_WEIGHT)));
 }
