@@ -42,7 +42,8 @@ for (const backend of BACKENDS) {
           assert.deepEqual([...new Set(shown)], found.toSorted(), drift.join("\n"));
           assert.notEqual((await repair()).done, "");
           assert.deepEqual(await programmer.check(family), []);
-          assert.equal((await repair()).done, "");
+          // IPVS deletes a destination once it has drained.
+          assert.match((await repair()).done, /^(delete-destination \S+ \S+ \S+ \S+ \S+)?$/);
         });
       }
     });
