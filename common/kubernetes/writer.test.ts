@@ -317,6 +317,23 @@ test("a write that the API server ends is a rejection if it answers a read, and 
   assert.equal(read, `GET ${PATH}/web?limit=1`);
 });
 
+test("a connection that the API server closes when the time of a write is over has ended it; one that is closed before is an outage", async () => {
+  await using it = await stage();
+  for (const [after, read, reason] of [
+    [7_000, 404, "webhook-failed"],
+    [7_000, 500, "unreachable"],
+    [6_900, 404, "unreachable"],
+  ] as const) {
+    it.fake.answers.push((request, response) => {
+      it.clock.advance(after);
+      response.destroy();
+      request.resume();
+    });
+    it.answer(read);
+    await assert.rejects(it.writer.apply(IMPORTS, WEB), { reason });
+  }
+});
+
 test("a writer with little time has all of it", async () => {
   await using it = await stage({ within: 4_000 });
   it.answer(200);

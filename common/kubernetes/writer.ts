@@ -142,10 +142,7 @@ export class ApiWriter {
         const bytes =
           write === undefined || left < LEAST_TO_END_MS
             ? await this.#send(write === undefined ? sent : { ...sent, write })
-            : await this.#send({ ...sent, path: withTimeout(path, left), write }).catch(
-                (fault: unknown) =>
-                  this.#attributed(fault, { ...sent, silence: end - clock.now() }),
-              );
+            : await this.#sendEnding({ ...sent, write }, end);
         this.#served.set(name, version);
         return bytes;
       });
@@ -155,21 +152,37 @@ export class ApiWriter {
   }
 
   /**
-   * Rejects with the fault of a write; with `stalled` if the API server has ended it and does not answer a read of the same path either, which etcd
-   * has to answer, too.
+   * Sends a write that the API server ends before `end`, if it takes that long. Rejects then with `webhook-failed`, or with a fault of the server if that does
+   * not answer a read of the same path either, which etcd has to answer, too.
    */
-  async #attributed(fault: unknown, read: ApiRequest): Promise<never> {
-    if (fault instanceof ApiFault && fault.status === ENDED && fault.reason === "webhook-failed") {
-      const { api } = this.#options;
+  async #sendEnding(request: ApiRequest, end: number): Promise<Uint8Array> {
+    const { api, clock } = this.#options;
+    const seconds = Math.floor((request.silence - ENDS_BEFORE_MS) / 1000);
+    const { path } = request;
+    const ended = clock.now() + seconds * 1000;
+    try {
+      return await this.#send({ ...request, path: withParameter(path, `timeout=${seconds}s`) });
+    } catch (fault) {
+      if (!(fault instanceof ApiFault) || !isEnded(fault, clock.now() >= ended)) throw fault;
+      const { write: _, ...read } = { ...request, silence: end - clock.now() };
       // A collection, or an object, which may not exist.
-      const [path = ""] = read.path.split("?");
-      const answer = await api.request({ ...read, path: `${path}?limit=1` }).catch(() => undefined);
-      if (answer === undefined || answer.status >= 500) {
-        api.recovery.failed(this);
-        throw new ApiFault("stalled", fault.message, { cause: fault });
+      const [object = ""] = path.split("?");
+      const answer = await api
+        .request({ ...read, path: `${object}?limit=1` })
+        .catch(() => undefined);
+      if (answer !== undefined && answer.status < 500) {
+        api.recovery.succeeded(this);
+        throw fault.reason === "webhook-failed"
+          ? fault
+          : new ApiFault("webhook-failed", `Not answered within ${seconds} seconds`, {
+              cause: fault,
+            });
       }
+      api.recovery.failed(this);
+      throw fault.reason === "webhook-failed"
+        ? new ApiFault("stalled", fault.message, { cause: fault })
+        : fault;
     }
-    throw fault;
   }
 
   async #send(request: ApiRequest): Promise<Uint8Array> {
@@ -197,12 +210,20 @@ export class ApiWriter {
   }
 }
 
-/** Gateway Timeout: the API server has ended the request. */
-const ENDED = 504;
+/** Gateway Timeout. */
+const TIMED_OUT = 504;
 
-function withTimeout(path: string, left: number): string {
-  const seconds = Math.floor((left - ENDS_BEFORE_MS) / 1000);
-  return `${path}${path.includes("?") ? "&" : "?"}timeout=${seconds}s`;
+/**
+ * True if the API server has ended a request because its time `isOver`. It closes the connection if it had begun to respond in the same moment
+ * (k8s.io/apiserver, filters/timeout.go).
+ */
+function isEnded({ status, reason }: ApiFault, isOver: boolean): boolean {
+  if (status === TIMED_OUT) return reason === "webhook-failed";
+  return isOver && reason === "unreachable";
+}
+
+function withParameter(path: string, parameter: string): string {
+  return `${path}${path.includes("?") ? "&" : "?"}${parameter}`;
 }
 
 /** The object of a response. Throws `garbage` if it is not the requested one. */

@@ -8,6 +8,7 @@ import { finished } from "../backend.ts";
 import { elementLines } from "../nft/elements.ts";
 import { compare, NftablesRuleset } from "./backend.ts";
 import { diff } from "./diff.ts";
+import { SHARED_MAPS } from "./extra-chains.ts";
 import { withGaps } from "./read.ts";
 import { SETS } from "./sets.ts";
 import { type KernelState, nothing } from "./state.ts";
@@ -121,6 +122,13 @@ test("a set that was deleted makes a table incomplete; maps that only some chain
   assert.equal(isWhole({ ...SIZES, choices: undefined }), false);
   assert.equal(isWhole({ ...SIZES, hashes: undefined }), false);
   assert.equal(isWhole({ ...SIZES, groups: 1 }), false);
+  const shared = Object.fromEntries(SHARED_MAPS.map((map) => [map, 0]));
+  assert.ok(isWhole({ ...SIZES, ...shared }));
+  assert.equal(
+    isWhole({ ...SIZES, ...shared, groups: undefined }),
+    false,
+    "one of them was deleted",
+  );
 });
 
 test("without a table nothing is missing", () => {

@@ -102,9 +102,13 @@ export function withGaps(
 ): readonly string[] {
   if (rules.length === 0) return rules;
   const chains = new Set(rules.filter((mark) => mark !== unusedMark(chainOf(mark))).map(chainOf));
+  // A table of an earlier release has none of them, and needs none until it has such a chain.
+  const isEarlier = SHARED_MAPS.every((map) => sizeOf(map) === undefined);
   const isGood = (map: string, count: number): boolean => {
     const size = sizeOf(map);
-    return size === undefined ? SHARED_MAPS.includes(map) && count === 0 : size === count;
+    return size === undefined
+      ? isEarlier && SHARED_MAPS.includes(map) && count === 0
+      : size === count;
   };
   const hasSets = Object.keys(SETS).every((set) => sizeOf(set) !== undefined);
   const areWhole = LEADS.every(([name, map]) => {
