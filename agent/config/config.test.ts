@@ -110,8 +110,8 @@ test("--backend takes one or several in order of preference, and auto prefers nf
 test("invalid values are rejected with flag, value and expected value, all at once", () => {
   assert.deepEqual(refusal([...RUN, "--masquerade", "remot", "-o", "xml", "--log-level=loud"]), [
     '--masquerade: "remot": expected none, off-cluster, remote or all',
-    '--log-level: "loud": expected trace, debug, info, warn or error',
     '--output: "xml": expected json or yaml',
+    '--log-level: "loud": expected trace, debug, info, warn or error',
   ]);
 });
 

@@ -28,6 +28,33 @@ export interface Derived {
   of(host: Host): string;
 }
 
+/** A flag before it has a group. */
+type Ungrouped<T> = Omit<Flag<T>, "group">;
+
+/** Calls of flags: `--region REGION` or `-o, --output FORMAT`. */
+const CALL = /^(?:-(\w), )?--(\S+) (.+)$/;
+
+/** A flag that is called so; it is empty by default. */
+export function flag<T>(
+  call: string,
+  {
+    default: preset = "",
+    ...rest
+  }: Pick<Flag<T>, "about" | "read"> & Partial<Pick<Flag<T>, "default">>,
+): Ungrouped<T> {
+  const [, short, name = "", placeholder = ""] = CALL.exec(call) ?? [];
+  return { name, ...(short !== undefined && { short }), placeholder, ...rest, default: preset };
+}
+
+/** Flags with one heading in the help. */
+export function inGroup<Table extends Readonly<Record<string, Ungrouped<unknown>>>>(
+  group: string,
+  table: Table,
+): { readonly [Key in keyof Table]: Table[Key] & { readonly group: string } } {
+  const entries = Object.entries(table).map(([key, one]) => [key, { ...one, group }]);
+  return Object.fromEntries(entries);
+}
+
 /** All flags of a program, by key. */
 export type FlagTable = Readonly<Record<string, Flag<unknown>>>;
 

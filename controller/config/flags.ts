@@ -7,7 +7,7 @@ import {
   isSubdomainName,
 } from "../../api/names.ts";
 import { MOST_SHIFT_SECONDS } from "../../api/shift.ts";
-import type { FlagTable, ValuesOf } from "../../common/config/flag.ts";
+import { type FlagTable, flag, inGroup, type ValuesOf } from "../../common/config/flag.ts";
 import { LOG_FLAGS, SHOWN } from "../../common/config/log-flags.ts";
 import {
   cidrs,
@@ -37,13 +37,6 @@ export type RegistryKind = (typeof REGISTRIES)[number];
 /** Whether Services may ask for ClusterIP failover. */
 const FAILOVER_CHOICES = ["by-annotation", "never"] as const;
 
-const OBJECTS = "Source of objects";
-const CLUSTER = "This cluster";
-const EXPORTS = "Exports of other clusters";
-const NETWORK = "Network";
-const REPLICAS = "Leader election";
-const LIMITS = "Limits";
-
 /** More than a node can have. */
 const MOST_RULES = 100_000_000;
 
@@ -70,213 +63,144 @@ const exportedKeys: Reader<readonly string[]> = (given) => {
 
 /** All flags, for parsing, environment variables, defaults and help. */
 export const FLAGS = {
-  kubeconfig: {
-    name: "kubeconfig",
-    group: OBJECTS,
-    placeholder: "PATH",
-    about: "Kubeconfig of this cluster's API server; default: the pod's service account",
-    read: file,
-    default: "",
-  },
-  namespace: {
-    name: "namespace",
-    group: OBJECTS,
-    placeholder: "NAME",
-    about: "Namespace of the controller's own objects: its Lease, and the Secrets of peers",
-    read: text(isLabelName, "expected a namespace"),
-    default: "clusterset-proxy",
-  },
-  registry: {
-    name: "registry",
-    group: OBJECTS,
-    placeholder: "WHERE",
-    about: "Where registries are: mesh, on each cluster's API server, or hub, on one",
-    read: oneOf(REGISTRIES),
-    default: "mesh",
-  },
-  hubKubeconfig: {
-    name: "hub-kubeconfig",
-    group: OBJECTS,
-    placeholder: "PATH",
-    about: "Kubeconfig of the hub's API server, for --registry hub",
-    read: file,
-    default: "",
-  },
-  peerKubeconfigAllow: {
-    name: "peer-kubeconfig-allow",
-    group: OBJECTS,
-    placeholder: "WHAT,…",
-    about:
-      "What the kubeconfig of a peer's Secret may contain: insecure-skip-tls-verify, http (URL without TLS), proxy-url, as (impersonation); default: none",
-    read: someOf(KUBECONFIG_EXCEPTIONS),
-    default: "",
-  },
-  cluster: {
-    name: "cluster-id",
-    group: CLUSTER,
-    placeholder: "ID",
-    about:
-      "ID of this cluster; becomes ClusterProperty cluster.clusterset.k8s.io, or must equal it",
-    read: optional(text(isClusterId, "expected a cluster id (one lower-case DNS label, or two)")),
-    default: "",
-  },
-  clusterSet: {
-    name: "clusterset-id",
-    group: CLUSTER,
-    placeholder: "ID",
-    about: "ID of the clusterset; becomes ClusterProperty clusterset.k8s.io, or must equal it",
-    read: optional(text(isClusterSetId, "expected a clusterset id (a Kubernetes label value)")),
-    default: "",
-  },
-  region: {
-    name: "region",
-    group: CLUSTER,
-    placeholder: "REGION",
-    about: "Region of this cluster; default: ClusterProperty region.topology.k8s.io",
-    read: optional(text(isLabelValue, "expected a Kubernetes label value")),
-    default: "",
-  },
-  clusterRegions: {
-    name: "cluster-regions",
-    group: EXPORTS,
-    placeholder: "ID=REGION,…",
-    about:
-      "Regions of other clusters for imported slices and ClusterIP failover; takes precedence over what they publish",
-    read: mapOf(isClusterId, isLabelValue, "cluster-a=eu-west,cluster-b=us-east"),
-    default: "",
-  },
-  policiesFrom: {
-    name: "accept-policies-from",
-    group: EXPORTS,
-    placeholder: "CLUSTER,…",
-    about:
-      "Peers whose exported clusterset-proxy.io annotations apply to imports that this cluster does not export itself; default: none",
-    read: listOf(isClusterId, "a cluster id"),
-    default: "",
-  },
-  exportedKeys: {
-    name: "exported-keys",
-    group: EXPORTS,
-    placeholder: "KEY,…",
-    about:
-      "Exported labels and annotations that imports get: NAME or DOMAIN/NAME, where * is any name",
-    read: exportedKeys,
-    default: DEFAULT_EXPORTED_KEYS,
-  },
-  deciders: {
-    name: "deciding-cluster",
-    group: EXPORTS,
-    placeholder: "NAMESPACE=CLUSTER,…",
-    about:
-      "Cluster whose exports of a namespace decide conflicts, instead of the oldest; must be equal in all clusters; default: none",
-    read: mapOf(isLabelName, isClusterId, "shop=cluster-a,auth=cluster-b"),
-    default: "",
-  },
-  clusterSetCidrs: {
-    name: "clusterset-cidr",
-    group: NETWORK,
-    placeholder: "CIDR,…",
-    about:
-      "ClusterSetIP ranges, one or two per IP family; the first is allocated from. Agents must have all",
-    read: vipRanges,
-    // The agent's default.
-    default: "241.0.0.0/8",
-  },
-  explicitVipCidrs: {
-    name: "explicit-vip-cidrs",
-    group: NETWORK,
-    placeholder: "CIDR,…",
-    about: "Ranges in which imports may have explicit VIPs; must equal the agents' flag",
-    read: cidrs,
-    default: "",
-  },
-  podCidrs: {
-    name: "pod-cidrs",
-    group: NETWORK,
-    placeholder: "CIDR,…",
-    about: "Pod ranges of this cluster besides those of its Nodes; no VIP is allocated there",
-    read: cidrs,
-    default: "",
-  },
-  serviceCidrs: {
-    name: "service-cidrs",
-    group: NETWORK,
-    placeholder: "CIDR,…",
-    about: "Service ranges besides those of ServiceCIDRs; no VIP is allocated there",
-    read: cidrs,
-    default: "",
-  },
-  maxRulesPerImport: {
-    name: "max-rules-per-import",
-    group: LIMITS,
-    placeholder: "NUMBER",
-    about:
-      "Most rules of one import: endpoints times ports, ten times with ClientIP affinity; clusters over an equal share are cut",
-    read: count(1, MOST_RULES),
-    // Four times the agents' default: they leave out the farthest endpoints first.
-    default: "100000",
-  },
-  maxRulesPerCluster: {
-    name: "max-rules-per-cluster",
-    group: LIMITS,
-    placeholder: "NUMBER",
-    about: "Most endpoints times ports of all that one cluster exports; later slices are left out",
-    read: count(1, MOST_RULES),
-    // Half of what agents take from all clusters by default.
-    default: "1000000",
-  },
-  leaderElectionId: {
-    name: "leader-election-id",
-    group: REPLICAS,
-    placeholder: "NAME",
-    about: "Name of the Lease in --namespace for leader election",
-    read: text(isSubdomainName, "expected a name of a Lease (lower-case DNS subdomain)"),
-    default: "clusterset-controller",
-  },
-  leaseSeconds: {
-    name: "lease-duration",
-    group: REPLICAS,
-    placeholder: "SECONDS",
-    about: "Lease duration; once expired, peers use this cluster only as a last resort",
-    read: seconds(LEASE_CHOICE.least, LEASE_CHOICE.most),
-    default: `${LEASE_SECONDS}s`,
-  },
-  clusterIpFailover: {
-    name: "cluster-ip-failover",
-    group: EXPORTS,
-    placeholder: "WHEN",
-    about:
-      "Whether ClusterIPs may fail over to other clusters: by-annotation, if the Service or its Namespace asks for it, or never",
-    read: oneOf(FAILOVER_CHOICES),
-    default: "by-annotation",
-  },
-  drainWindow: {
-    name: "drain-window",
-    group: EXPORTS,
-    placeholder: "SECONDS",
-    about: "Time in which nodes leave a drained cluster one by one; 0s: at once",
-    read: seconds(0, MOST_SHIFT_SECONDS),
-    default: "0s",
-  },
-  returnWindow: {
-    name: "return-window",
-    group: EXPORTS,
-    placeholder: "SECONDS",
-    about:
-      "Time in which nodes return one by one to a cluster that was drained or stale for a minute; 0s: at once",
-    read: seconds(0, MOST_SHIFT_SECONDS),
-    // Two rounds of a HorizontalPodAutoscaler (15 s each).
-    default: "30s",
-  },
-  http: {
-    name: "http-address",
-    group: SHOWN,
-    placeholder: "IP:PORT",
-    about: "Address of /livez, /readyz, /metrics and /debug, or off",
-    read: listenAddress,
-    // Loopback, because /debug lists the exports of all clusters. The agent uses the port before.
-    default: "127.0.0.1:10270",
-  },
+  ...inGroup("Source of objects", {
+    kubeconfig: flag("--kubeconfig PATH", {
+      about: "Kubeconfig of this cluster's API server; default: the pod's service account",
+      read: file,
+    }),
+    namespace: flag("--namespace NAME", {
+      about: "Namespace of the controller's own objects: its Lease, and the Secrets of peers",
+      read: text(isLabelName, "expected a namespace"),
+      default: "clusterset-proxy",
+    }),
+    registry: flag("--registry WHERE", {
+      about: "Where registries are: mesh, on each cluster's API server, or hub, on one",
+      read: oneOf(REGISTRIES),
+      default: "mesh",
+    }),
+    hubKubeconfig: flag("--hub-kubeconfig PATH", {
+      about: "Kubeconfig of the hub's API server, for --registry hub",
+      read: file,
+    }),
+    peerKubeconfigAllow: flag("--peer-kubeconfig-allow WHAT,…", {
+      about:
+        "What the kubeconfig of a peer's Secret may contain: insecure-skip-tls-verify, http (URL without TLS), proxy-url, as (impersonation); default: none",
+      read: someOf(KUBECONFIG_EXCEPTIONS),
+    }),
+  }),
+  ...inGroup("This cluster", {
+    cluster: flag("--cluster-id ID", {
+      about:
+        "ID of this cluster; becomes ClusterProperty cluster.clusterset.k8s.io, or must equal it",
+      read: optional(text(isClusterId, "expected a cluster id (one lower-case DNS label, or two)")),
+    }),
+    clusterSet: flag("--clusterset-id ID", {
+      about: "ID of the clusterset; becomes ClusterProperty clusterset.k8s.io, or must equal it",
+      read: optional(text(isClusterSetId, "expected a clusterset id (a Kubernetes label value)")),
+    }),
+    region: flag("--region REGION", {
+      about: "Region of this cluster; default: ClusterProperty region.topology.k8s.io",
+      read: optional(text(isLabelValue, "expected a Kubernetes label value")),
+    }),
+  }),
+  ...inGroup("Exports of other clusters", {
+    clusterRegions: flag("--cluster-regions ID=REGION,…", {
+      about:
+        "Regions of other clusters for imported slices and ClusterIP failover; takes precedence over what they publish",
+      read: mapOf(isClusterId, isLabelValue, "cluster-a=eu-west,cluster-b=us-east"),
+    }),
+    policiesFrom: flag("--accept-policies-from CLUSTER,…", {
+      about:
+        "Peers whose exported clusterset-proxy.io annotations apply to imports that this cluster does not export itself; default: none",
+      read: listOf(isClusterId, "a cluster id"),
+    }),
+    exportedKeys: flag("--exported-keys KEY,…", {
+      about:
+        "Exported labels and annotations that imports get: NAME or DOMAIN/NAME, where * is any name",
+      read: exportedKeys,
+      default: DEFAULT_EXPORTED_KEYS,
+    }),
+    deciders: flag("--deciding-cluster NAMESPACE=CLUSTER,…", {
+      about:
+        "Cluster whose exports of a namespace decide conflicts, instead of the oldest; must be equal in all clusters; default: none",
+      read: mapOf(isLabelName, isClusterId, "shop=cluster-a,auth=cluster-b"),
+    }),
+    clusterIpFailover: flag("--cluster-ip-failover WHEN", {
+      about:
+        "Whether ClusterIPs may fail over to other clusters: by-annotation, if the Service or its Namespace asks for it, or never",
+      read: oneOf(FAILOVER_CHOICES),
+      default: "by-annotation",
+    }),
+    drainWindow: flag("--drain-window SECONDS", {
+      about: "Time in which nodes leave a drained cluster one by one; 0s: at once",
+      read: seconds(0, MOST_SHIFT_SECONDS),
+      default: "0s",
+    }),
+    returnWindow: flag("--return-window SECONDS", {
+      about:
+        "Time in which nodes return one by one to a cluster that was drained or stale for a minute; 0s: at once",
+      read: seconds(0, MOST_SHIFT_SECONDS),
+      // Two rounds of a HorizontalPodAutoscaler (15 s each).
+      default: "30s",
+    }),
+  }),
+  ...inGroup("Network", {
+    clusterSetCidrs: flag("--clusterset-cidr CIDR,…", {
+      about:
+        "ClusterSetIP ranges, one or two per IP family; the first is allocated from. Agents must have all",
+      read: vipRanges,
+      // The agent's default.
+      default: "241.0.0.0/8",
+    }),
+    explicitVipCidrs: flag("--explicit-vip-cidrs CIDR,…", {
+      about: "Ranges in which imports may have explicit VIPs; must equal the agents' flag",
+      read: cidrs,
+    }),
+    podCidrs: flag("--pod-cidrs CIDR,…", {
+      about: "Pod ranges of this cluster besides those of its Nodes; no VIP is allocated there",
+      read: cidrs,
+    }),
+    serviceCidrs: flag("--service-cidrs CIDR,…", {
+      about: "Service ranges besides those of ServiceCIDRs; no VIP is allocated there",
+      read: cidrs,
+    }),
+  }),
+  ...inGroup("Limits", {
+    maxRulesPerImport: flag("--max-rules-per-import NUMBER", {
+      about:
+        "Most rules of one import: endpoints times ports, ten times with ClientIP affinity; clusters over an equal share are cut",
+      read: count(1, MOST_RULES),
+      // Four times the agents' default: they leave out the farthest endpoints first.
+      default: "100000",
+    }),
+    maxRulesPerCluster: flag("--max-rules-per-cluster NUMBER", {
+      about:
+        "Most endpoints times ports of all that one cluster exports; later slices are left out",
+      read: count(1, MOST_RULES),
+      // Half of what agents take from all clusters by default.
+      default: "1000000",
+    }),
+  }),
+  ...inGroup("Leader election", {
+    leaderElectionId: flag("--leader-election-id NAME", {
+      about: "Name of the Lease in --namespace for leader election",
+      read: text(isSubdomainName, "expected a name of a Lease (lower-case DNS subdomain)"),
+      default: "clusterset-controller",
+    }),
+    leaseSeconds: flag("--lease-duration SECONDS", {
+      about: "Lease duration; once expired, peers use this cluster only as a last resort",
+      read: seconds(LEASE_CHOICE.least, LEASE_CHOICE.most),
+      default: `${LEASE_SECONDS}s`,
+    }),
+  }),
+  ...inGroup(SHOWN, {
+    http: flag("--http-address IP:PORT", {
+      about: "Address of /livez, /readyz, /metrics and /debug, or off",
+      read: listenAddress,
+      // Loopback, because /debug lists the exports of all clusters. The agent uses the port before.
+      default: "127.0.0.1:10270",
+    }),
+  }),
   ...LOG_FLAGS,
 } as const satisfies FlagTable;
 
