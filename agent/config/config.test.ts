@@ -1,13 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import fc from "fast-check";
 import type { Environment } from "../../common/config/arguments.ts";
-import { helpText } from "../../common/config/help.ts";
-import { flagList, variableOf } from "../../common/config/program.ts";
 import { isUsage, usageText } from "../../common/config/usage.ts";
-import { forAll } from "../../test/generators/for-all.ts";
 import { type AgentConfig, parseConfig } from "./config.ts";
-import { AGENT } from "./program.ts";
 
 const HOST = { name: "node-1", terminal: false };
 const RUN = ["--manifests", "dir", "--cluster-id", "c1", "--region", "eu"];
@@ -85,16 +80,6 @@ test("a flag takes precedence over its variable, a variable over the default; an
   const { zone, logLevel, masquerade } = config([...RUN, "--zone=from-flag"], env);
   assert.deepEqual([zone, logLevel, masquerade], ["from-flag", "debug", "none"]);
   assert.equal(config([...RUN, "--zone="], env).zone, undefined);
-});
-
-test("every flag can be set by its variable, and the error of an invalid value names the variable", () => {
-  for (const flag of flagList(AGENT)) {
-    const variable = variableOf(AGENT, flag);
-    assert.match(variable, /^CLUSTERSET_AGENT_[A-Z_]+$/);
-    if (flag.key === "manifests") continue;
-    const [line = ""] = refusal(RUN.slice(0, 2), { [variable]: "\u0000" });
-    assert.ok(line.startsWith(`${variable}: "\\u0000": `), line);
-  }
 });
 
 test("--backend takes one or several in order of preference, and auto prefers nftables", () => {
@@ -229,32 +214,4 @@ test("a misspelt variable causes a warning, but not variables that Kubernetes se
   assert.deepEqual(warnings, [
     "Ignored unknown environment variable CLUSTERSET_AGENT_REGOIN; did you mean CLUSTERSET_AGENT_REGION?",
   ]);
-});
-
-test("the configuration cannot be changed", () => {
-  assert.throws(() => Object.assign(config(RUN), { region: "us" }), TypeError);
-});
-
-test("the help names every flag, its default and its variable", () => {
-  const help = helpText(AGENT);
-  for (const flag of flagList(AGENT)) {
-    const line = help
-      .split("\n")
-      .find((each) => each.includes(`--${flag.name} ${flag.placeholder}`));
-    assert.ok(
-      line?.endsWith(`[…_${variableOf(AGENT, flag).replace("CLUSTERSET_AGENT_", "")}]`),
-      flag.name,
-    );
-    if (typeof flag.default === "string" && flag.default !== "") {
-      assert.ok(line?.includes(`(default: ${flag.default})`), flag.name);
-    }
-  }
-});
-
-test("no command line makes the parser throw", async () => {
-  const names = flagList(AGENT).map(({ name }) => `--${name}`);
-  const word = fc.oneof(fc.constantFrom(...names, "run", "plan", "-o", "--", "-"), fc.string());
-  await forAll([fc.array(word, { maxLength: 6 })], (argv) => {
-    assert.equal(typeof parseConfig(argv, {}, HOST), "object");
-  });
 });

@@ -1,12 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import fc from "fast-check";
 import type { Environment } from "../../common/config/arguments.ts";
-import { helpText } from "../../common/config/help.ts";
-import { flagList, variableOf } from "../../common/config/program.ts";
 import { isUsage, usageText } from "../../common/config/usage.ts";
-import { forAll } from "../../test/generators/for-all.ts";
-import { CONTROLLER, type ControllerConfig, parseConfig } from "./config.ts";
+import { type ControllerConfig, parseConfig } from "./config.ts";
 
 const HOST = { name: "node-1", terminal: false };
 const RUN = ["--kubeconfig", "k"];
@@ -98,15 +94,6 @@ test("--deciding-cluster names each namespace once", () => {
   }
 });
 
-test("every flag can be set by its variable, and the error of an invalid value names the variable", () => {
-  for (const flag of flagList(CONTROLLER)) {
-    const variable = variableOf(CONTROLLER, flag);
-    assert.match(variable, /^CLUSTERSET_CONTROLLER_[A-Z_]+$/);
-    const [line = ""] = refusal(flag.key === "kubeconfig" ? [] : RUN, { [variable]: "\u0000" });
-    assert.ok(line.startsWith(`${variable}: "\\u0000": `), line);
-  }
-});
-
 test("all invalid flags are reported at once", () => {
   const wrong = ["--cluster-id=C1", "--clusterset-id=-", "--namespace=a.b", "--registry=star"];
   assert.deepEqual(refusal([...RUN, ...wrong, "--lease-duration", "5s"]), [
@@ -162,38 +149,8 @@ test("a ClusterSet CIDR without usable addresses is rejected", () => {
   ]);
 });
 
-test("help and version work with any other flags", () => {
-  const wrong = { CLUSTERSET_CONTROLLER_LOG_LEVEL: "loud" };
-  assert.equal(config(["run", "--bogus", "-h"], wrong).command, "help");
-  assert.equal(config(["version"], wrong).command, "version");
-});
-
 test("a command of the agent is rejected", () => {
   assert.deepEqual(refusal([...RUN, "cleanup"]), [
     'command: "cleanup": expected run, version or help',
   ]);
-});
-
-test("the configuration cannot be changed", () => {
-  assert.throws(() => Object.assign(config(RUN), { region: "us" }), TypeError);
-});
-
-test("the help lists every flag, its default and its variable", () => {
-  const lines = helpText(CONTROLLER).split("\n");
-  for (const flag of flagList(CONTROLLER)) {
-    const line = lines.find((each) => each.includes(`--${flag.name} ${flag.placeholder}`));
-    const variable = variableOf(CONTROLLER, flag).replace("CLUSTERSET_CONTROLLER_", "");
-    assert.ok(line?.endsWith(`[…_${variable}]`), flag.name);
-    if (typeof flag.default === "string" && flag.default !== "") {
-      assert.ok(line?.includes(`(default: ${flag.default})`), flag.name);
-    }
-  }
-});
-
-test("no command line makes the parser throw", async () => {
-  const names = flagList(CONTROLLER).map(({ name }) => `--${name}`);
-  const word = fc.oneof(fc.constantFrom(...names, "run", "-h", "--", "-"), fc.string());
-  await forAll([fc.array(word, { maxLength: 6 })], (argv) => {
-    assert.equal(typeof parseConfig(argv, {}, HOST), "object");
-  });
 });
