@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
-import { connect } from "node:net";
+import { connect, Socket } from "node:net";
 import { test } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import { gzipSync } from "node:zlib";
@@ -54,6 +54,14 @@ test("a response is returned unchanged: status, headers and body", async () => {
   assert.equal(request?.url, "/x?y=z");
   assert.equal(request?.headers["user-agent"], "test/1");
   assert.equal(request?.headers["accept-encoding"], "identity");
+});
+
+test("the kernel asks a silent server every few seconds whether the connection still exists, so that a half-open watch ends", async (t) => {
+  await using it = await stage();
+  const keepAlive = t.mock.method(Socket.prototype, "setKeepAlive");
+  await it.answering((_, response) => response.end("{}"));
+  // Linux' further questions are TCP_KEEPCNT and TCP_KEEPINTVL, which Node sets to 10 and 1 s (docs/design/0004).
+  assert.ok(keepAlive.mock.calls.some(({ arguments: [on, ms] }) => on === true && ms === 30_000));
 });
 
 test("a compressed body is decompressed as it arrives", async () => {

@@ -245,19 +245,40 @@ for (const seed of LATE_SEEDS) {
   });
 }
 
-test("an import that waits for a VIP gets one as soon as a Node no longer has the range", async () => {
-  const { world, c1, c2 } = worldWith();
-  c2.server.objects.apply(
-    "nodes",
-    "n1",
-    { kind: "Node", metadata: { name: "n1" }, spec: { podCIDRs: ["241.0.0.0/16"] } },
-    "author",
-  );
-  await world.run(5000);
-  c1.offer(KEY, ["10.1.0.7"]);
-  await world.pass(60_000);
-  assert.match(c2.ready(KEY), /^False Pending range-exhausted: /);
-  c2.server.objects.delete("nodes", "n1");
-  await world.pass(3000);
-  assert.match(c2.ready(KEY), /^True Ready ClusterSetIP 241\.0\.0\.\d+\.$/);
-});
+// The range has two VIPs.
+for (const [what, resource, holders] of [
+  ["a Node no longer has the range", "nodes", [{ podCIDRs: ["241.0.0.0/16"] }]],
+  ["a ServiceCIDR no longer has the range", "servicecidrs", [{ cidrs: ["241.0.0.0/29"] }]],
+  [
+    "a Service has ended",
+    "services",
+    [1, 2].map((i) => ({
+      ipFamilies: ["IPv4"],
+      ports: [{ port: 80, protocol: "TCP" }],
+      clusterIPs: [`241.0.0.${i}`],
+    })),
+  ],
+  [
+    "another import has ended",
+    "serviceimports",
+    [1, 2].map((i) => ({ type: "ClusterSetIP", ports: [], ips: [`241.0.0.${i}`] })),
+  ],
+] as const) {
+  test(`an import that waits for a VIP gets one as soon as ${what}`, async () => {
+    const { world, c1, c2 } = worldWith();
+    c2.ranges = "241.0.0.0/30";
+    const isNamespaced = resource === "services" || resource === "serviceimports";
+    const of = (i: number) => (isNamespaced ? `shop/held-${i}` : `held-${i}`);
+    for (const [i, spec] of holders.entries()) {
+      const metadata = { name: `held-${i}`, ...(isNamespaced && { namespace: "shop" }) };
+      c2.server.objects.apply(resource, of(i), { metadata, spec }, "author");
+    }
+    await world.run(5000);
+    c1.offer(KEY, ["10.1.0.7"]);
+    await world.pass(60_000);
+    assert.match(c2.ready(KEY), /^False Pending range-exhausted: /);
+    c2.server.objects.delete(resource, of(0));
+    await world.pass(3000);
+    assert.match(c2.ready(KEY), /^True Ready ClusterSetIP 241\.0\.0\.\d+\.$/);
+  });
+}

@@ -221,7 +221,7 @@ test("what failure detection of the node does not see is a remark, and so is a f
   assert.doesNotMatch((await user.run("explain", "shop/web")).out, /^Remark/m);
 });
 
-test("conflicts of exports are remarks, and what is unknown is an error that names it", async () => {
+test("conflicts of exports and rejected writes are remarks, and what is unknown is an error that names it", async () => {
   const reference = {
     apiVersion: "multicluster.x-k8s.io/v1beta1",
     kind: "ServiceExport",
@@ -236,6 +236,14 @@ test("conflicts of exports are remarks, and what is unknown is an error that nam
   await plane.admin.patch(reference, { status: { conditions: [condition] } }, "status");
   const { out } = await user.run("explain", "web", "-n", "shop");
   assert.match(out, /^Remark: +ServiceExport in one: TypeConflict, type is taken from .* of c2/m);
+  const rejected = {
+    ...{ type: "Ready", status: "False", reason: "WriteRejected", message: "refused: quota" },
+    lastTransitionTime: new Date().toISOString(),
+  };
+  const importOf = { ...reference, kind: "ServiceImport" };
+  await plane.admin.patch(importOf, { status: { conditions: [rejected] } }, "status");
+  const { out: told } = await user.run("explain", "web", "-n", "shop");
+  assert.match(told, /^Remark: +ServiceImport: WriteRejected, refused: quota$/m);
   for (const [argv, code, error] of [
     [["shop/none"], 1, /no ServiceImport shop\/none/],
     [["shop/web:81"], 1, /shop\/web has no port 81/],
