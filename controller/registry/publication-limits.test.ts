@@ -4,7 +4,12 @@ import fc from "fast-check";
 import { type ObjectKey, objectKey } from "../../api/names.ts";
 import { forAll } from "../../test/generators/for-all.ts";
 import type { SliceFact } from "../model/facts.ts";
-import { MOST_RECORDS } from "../model/limits.ts";
+import {
+  MOST_RECORDS,
+  MOST_REGISTRY_ENDPOINTS,
+  MOST_REGISTRY_PORTS,
+  MOST_REGISTRY_SLICES,
+} from "../model/limits.ts";
 import { type LimitedSlices, limitedSlices as limited } from "./limited-slices.ts";
 import { PublicationLimits } from "./publication-limits.ts";
 import { type RuleFactors, ruleShares, rulesOf } from "./rule-shares.ts";
@@ -184,3 +189,24 @@ test("of an export beyond its namespace's share, the first endpoints are publish
   );
   assert.deepEqual(leftOut, ["too-many-rules"]);
 });
+
+// As many slices of this size as the limit is told for in `model/limits.ts`, and one more.
+for (const [reason, endpoints, ports, most] of [
+  ["too-many-slices", 1, 1, MOST_REGISTRY_SLICES],
+  ["too-many-endpoints", 1_000, 1, MOST_REGISTRY_ENDPOINTS / 1_000],
+  ["too-many-ports", 1, 100, MOST_REGISTRY_PORTS / 100],
+] as const) {
+  test(`${reason}: a tenant that fills this limit of a registry takes nothing from others`, () => {
+    const limits = new PublicationLimits(100_000_000);
+    const [one] = slices(1, endpoints);
+    assert.ok(one !== undefined);
+    const slice = { ...one, ports: Array.from({ length: ports }, (_, i) => port(`p${i}`)) };
+    const greedy = Array.from({ length: most }, () => slice);
+    limits.set("greedy/all", 1, { ...EMPTY, slices: greedy });
+    assert.equal(limits.admit("greedy/all", greedy).leftOut, undefined);
+    limits.set("shop/web", 2, { ...EMPTY, slices: [slice] });
+    assert.deepEqual(limits.admit("shop/web", [slice]), { slices: [slice] });
+    const { slices: left, leftOut } = limits.admit("greedy/all", greedy);
+    assert.deepEqual([left.length, leftOut], [most - 1, [reason]]);
+  });
+}
