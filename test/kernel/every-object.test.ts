@@ -13,7 +13,7 @@ import { NodeStage } from "../stages/node-stage.ts";
 
 const PATIENCE = 45_000;
 /** Milliseconds between two listings: most repairs take seconds, and a listing of everything is dear. */
-const PAUSE = 500;
+const PAUSE = 1_000;
 const TABLES = ["clusterset-connections", "clusterset-health"];
 
 /** A change of one object, as another program would make it. */
@@ -69,6 +69,8 @@ describe("objects that another program flushes or deletes", { concurrency: true 
       }
       t.diagnostic(`${changed} changes of ${kinds.size}`);
       assert.ok(changed > 10, `${changed}`);
+      const repairs = await stage.agent.metric("clusterset_agent_drift_repairs_total");
+      assert.ok(repairs > 5, `${repairs} were counted`);
     });
   }
 });
