@@ -126,6 +126,11 @@ export const PLAN: readonly Row[] = [
     seconds: 400,
     weight: 3,
   }),
+  row("all", "test/e2e/{install,rollout}.test.ts", {
+    ...CLUSTERS,
+    needs: ["more-images"],
+    seconds: 300,
+  }),
   row("all", "test/e2e/*.test.ts", {
     ...CLUSTERS,
     needs: ["more-images"],

@@ -49,7 +49,7 @@ export class Client {
       const calls = await this.calls(target);
       const failed = calls.find(({ error }) => error !== undefined);
       assert.equal(failed, undefined, `${target}: ${JSON.stringify(failed)}`);
-      assert.deepEqual([...new Set(calls.map(({ name }) => name))].sort(), pods);
+      assert.deepEqual([...new Set(calls.map(({ name = "" }) => name))].sort(), pods);
     });
   }
 
