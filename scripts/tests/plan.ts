@@ -76,7 +76,7 @@ export const PLAN: readonly Row[] = [
   ),
   row("unit", "{agent,api,bench,cli,common,controller,demo}/**/*.test.ts"),
   row("unit", "test/{doubles,packets,scenarios,states,unit}/**/*.test.ts"),
-  row("unit", "test/cluster/{cut,forget,spec}.test.ts"),
+  row("unit", "test/cluster/{forget,spec}.test.ts"),
   row("unit", "test/vm/results.test.ts"),
 
   // Real API servers: the drill, the KEP's cases, rights, and the plugin's commands. Faults are in the rest.
@@ -112,7 +112,7 @@ export const PLAN: readonly Row[] = [
 
   // Real clusters with kubelets.
   row("test", "test/e2e/journey.test.ts", { ...CLUSTERS, seconds: 130 }),
-  row("all", "test/e2e/helm.test.ts", { ...CLUSTERS, needs: ["clusters", "helm"] }),
+  row("all", "test/e2e/hub.test.ts", { ...CLUSTERS, needs: ["more-images", "helm"], seconds: 240 }),
   // Clusters boot under connections that must not fail: beside other tests, the servers of healthy clusters get no processor for seconds.
   row("all", "test/e2e/drill.test.ts", {
     ...CLUSTERS,
@@ -125,6 +125,11 @@ export const PLAN: readonly Row[] = [
     needs: ["more-images"],
     seconds: 400,
     weight: 3,
+  }),
+  row("all", "test/e2e/{install,rollout}.test.ts", {
+    ...CLUSTERS,
+    needs: ["more-images"],
+    seconds: 300,
   }),
   row("all", "test/e2e/*.test.ts", {
     ...CLUSTERS,
@@ -147,7 +152,7 @@ export const PLAN: readonly Row[] = [
   kernel("{agent,preflight,health-table}", 15),
   kernel("affinity", 15, { only: NFTABLES }),
   kernel("refusals", 30, { skip: "legacy|found ahead" }),
-  kernel("scenarios", 10, { only: "three-tiers.*nft flavour" }),
+  kernel("scenarios", 10, { only: "three-tiers" }),
   row("all", "test/kernel/killed.test.ts", { random: true, seconds: 30 }),
   row("all", "test/kernel/every-object.test.ts", { seconds: 200 }),
   row(
@@ -155,7 +160,7 @@ export const PLAN: readonly Row[] = [
     "test/kernel/{node-addresses,range-change,moving,net-admin,fake-iptables,net-raw,nft-versions}.test.ts",
     { seconds: 40 },
   ),
-  kernel("{drift,render,trace}", 10, { skip: LEGACY }),
+  kernel("{drift,render}", 10, { skip: LEGACY }),
   kernel("*", 10),
 
   // The virtual machine: IPVS, and another kernel. `pod` unloads modules, and a storm needs both processors.

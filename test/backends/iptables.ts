@@ -8,7 +8,7 @@ import { addressesIn, type ForeignChange, type TestedBackend } from "./tested-ba
 const RESENT = 1 / 10_000;
 
 const STORMS = {
-  nft: { connections: 100_000, changes: 1_000, resent: RESENT },
+  nft: { connections: 50_000, changes: 500, resent: RESENT },
   legacy: { connections: 25_000, changes: 250, resent: RESENT },
 } as const;
 

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import type { ClusterNode } from "../cluster/cluster-node.ts";
+import { ownRules } from "./traces.ts";
 
 /** How the agent's process looks to a node. */
 export const AGENT_PROGRAM = "clusterset-agent.mjs";
@@ -43,12 +44,7 @@ export async function rulesOfImport(node: ClusterNode, key: string): Promise<str
   return lines.filter((line) => line.includes(`"${key}`)).join("\n");
 }
 
-/** The agent's rules of a node, of both families, as they stand in its tables. */
+/** The agent's rules of a node, as they are in its tables, without counters. */
 export async function rulesOfAgent(node: ClusterNode): Promise<string> {
-  const saves = ["iptables-nft-save", "ip6tables-nft-save"].map((save) => node.host.exec([save]));
-  const lines = (await Promise.all(saves)).join("\n").split("\n");
-  return lines
-    .filter((line) => line.includes("CSP-"))
-    .map((line) => line.replace(/ \[\d+:\d+\]$/, ""))
-    .join("\n");
+  return (await ownRules(node)).replaceAll(/ \[\d+:\d+\]$/gm, "");
 }

@@ -6,18 +6,21 @@ import { Caller } from "./caller.ts";
 import { assertNone, deniedIn } from "./denied.ts";
 import { effectOf, untilAnswered } from "./effect.ts";
 import { blockWith, commandsOf } from "./guide.ts";
+import { helmCharts } from "./helm.ts";
 import { productImages } from "./images.ts";
 import { Kustomization } from "./kustomization.ts";
 import { paste, Reader } from "./reader.ts";
 import { ownRules, tracesIn } from "./traces.ts";
 
 // The hub of docs/guides/mesh-or-hub.md, by copy and paste: two clusters, and an API server outside of them. Agents and
-// controllers with the components of deploy/components.
+// controllers with the components of deploy/components. When that is uninstalled, the first cluster shows the guide for Helm.
 
 const GUIDE = "mesh-or-hub.md";
 
+let clusters: Clusters;
+after(() => clusters?.remove());
+
 describe("two clusters that share a hub", () => {
-  let clusters: Clusters;
   before(async () => {
     const regions = ["eu-west", "us-east"];
     clusters = await Clusters.create({ clusters: 3, regions, images: await productImages() });
@@ -35,7 +38,6 @@ describe("two clusters that share a hub", () => {
        kubectl --context c2 apply -k ${theirs.folder}`,
     );
   });
-  after(() => clusters?.remove());
 
   test("a pod of one gets a response from a pod of the other, and neither cluster has sent requests to the other's API server", async () => {
     // Clusters that do not reach each other's API servers are what a hub is for.
@@ -157,6 +159,8 @@ describe("two clusters that share a hub", () => {
       .replaceAll(/\bc1\b/g, cluster);
   }
 });
+
+helmCharts(() => clusters);
 
 interface Status {
   readonly conditions: readonly { readonly type: string; readonly message: string }[];

@@ -5,16 +5,20 @@ import { eventually } from "../stages/agent-process.ts";
 import { deniedIn, oursIn } from "./denied.ts";
 import { blocksOf, blockWith } from "./guide.ts";
 import { productImages } from "./images.ts";
+import { migrations } from "./migrate.ts";
 import { Reader } from "./reader.ts";
 import { differences, type NodeRules, rulesOfNodes } from "./rules.ts";
 import { tracesIn } from "./traces.ts";
 
-// docs/guides/install.md and uninstall.md, by copy and paste, on two clusters of two nodes. The tests are one story, in order.
+// docs/guides/install.md and uninstall.md, by copy and paste, on two clusters of two nodes. The tests are one story, in order. When nothing is
+// left, users of other implementations come to the same clusters.
 
 const [HERE, THERE] = ["cluster-1", "cluster-2"] as const;
 
+let clusters: Clusters;
+after(() => clusters?.remove());
+
 describe("the guides for installing and uninstalling", () => {
-  let clusters: Clusters;
   let reader: Reader;
   let untouched: NodeRules;
   before(async () => {
@@ -29,10 +33,7 @@ describe("the guides for installing and uninstalling", () => {
     }, 30_000);
     reader = new Reader(clusters, "install.md");
   });
-  after(async () => {
-    await reader?.[Symbol.asyncDispose]();
-    await clusters?.remove();
-  });
+  after(() => reader?.[Symbol.asyncDispose]());
 
   test("an agent runs on every node, with two controllers, and they have only the rights of the manifests", async () => {
     await reader.paste(blockWith("mesh-or-hub.md", "registry_kubeconfig()"));
@@ -97,9 +98,12 @@ describe("the guides for installing and uninstalling", () => {
     );
     for (const cluster of [HERE, THERE]) {
       assert.deepEqual(await tracesIn(clusters, cluster), []);
-      // kube-proxy's rules of these Services are to go, too.
-      await clusters.kubectl(cluster, ["-n", "shop", "delete", "services", "--all"]);
     }
+    // kube-proxy's rules of these Services are to go, too.
+    const gone = [HERE, THERE].map((cluster) =>
+      clusters.kubectl(cluster, ["delete", "namespace", "shop"]),
+    );
+    await Promise.all(gone);
     // kube-proxy follows the end of our Services in its own time.
     await eventually(async () => {
       assert.deepEqual(differences(untouched, await rulesOfNodes(clusters)), []);
@@ -115,3 +119,5 @@ describe("the guides for installing and uninstalling", () => {
     }));
   }
 });
+
+migrations(() => clusters);

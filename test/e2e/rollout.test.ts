@@ -1,26 +1,33 @@
 import assert from "node:assert/strict";
-import { after, before, describe, test } from "node:test";
+import { after, before, describe, type TestContext, test } from "node:test";
 import type { ClusterNode } from "../cluster/cluster-node.ts";
 import { killForMemory } from "../cluster/out-of-memory.ts";
 import { eventually } from "../stages/agent-process.ts";
 import { AGENT_PROGRAM, type AgentDeeds, deedsOf, rulesOfAgent } from "./agents.ts";
-import type { CallerOptions } from "./caller.ts";
+import { assertNoneFailed, Caller, type CallerOptions } from "./caller.ts";
 import { Clusterset } from "./clusterset.ts";
+import { effectOf, untilAnswered } from "./effect.ts";
 import { NEXT_RELEASE, nextImages, RELEASE } from "./images.ts";
 import { Reader } from "./reader.ts";
-import { Storm } from "./storm.ts";
+import { uninstalling } from "./uninstall.ts";
 import { exported, web } from "./web.ts";
 
 // What becomes of nodes and agents in the life of a cluster, while pods in both clusters make hundreds of connections a second:
-// no test lets one of them fail. The tests are one story, in order. kube-proxy is in iptables mode.
+// no test lets one of them fail. The tests are one story, in order. kube-proxy is in iptables mode. It ends with an uninstallation in which
+// much goes wrong.
 
 const HERE = "cluster-1";
 const PATIENCE_MS = 60_000;
+const BY = /^web-/;
+/** The limit of a call: longer than any successful call on a busy machine. */
+const TIMEOUT_MS = 10_000;
+
+let set: Clusterset;
+after(() => set?.remove());
 
 describe("two clusters whose pods call a ClusterSetIP continuously", () => {
-  let set: Clusterset;
   let reader: Reader;
-  let storm: Storm;
+  let callers: Caller[];
   /** Of the images that the cluster begins with. */
   let digests: Map<string, string>;
   before(async () => {
@@ -34,34 +41,29 @@ describe("two clusters whose pods call a ClusterSetIP continuously", () => {
         set.shell(`${web({ cluster, ...place })}\n${exported({ cluster, ...place })}`),
       ),
     );
-    const callers = await Promise.all(set.ids.map((id) => callersOf(id)));
-    storm = await Storm.start(set, callers.flat());
+    callers = (await Promise.all(set.ids.map((id) => callersOf(id)))).flat();
+    await untilAnswered(callers, BY);
     reader = new Reader(set.clusters, "upgrade.md");
   });
-  after(async () => {
-    await reader?.[Symbol.asyncDispose]();
-    await set?.remove();
-  });
+  after(() => reader?.[Symbol.asyncDispose]());
 
-  test("a node is added: it gets an agent and rules, and no call of its pods fails", async () => {
-    await storm.survives(async () => {
+  test("a node is added: it gets an agent and rules, and no call of its pods fails", async (t) => {
+    await survives(t, async () => {
       const node = await set.clusters.cluster(HERE).addNode("node-2");
       await eventually(() => deedsOf(node), PATIENCE_MS);
       assert.match(await rulesOfAgent(node), /"demo\/web:http local cluster-1"/);
-      const newcomers = await Storm.start(set, await callersOf(HERE, node.name));
-      await newcomers.goesOn();
-      await newcomers.end();
+      await assertServed(await callersOf(HERE, node.name));
     });
   });
 
-  test("an upgrade to the next release fails no connection; its agents write no rule, and its controllers no object", async () => {
+  test("an upgrade to the next release fails no connection; its agents write no rule, and its controllers no object", async (t) => {
     const next = await nextImages();
     for (const node of nodes()) for (const { archive } of next) await node.load(archive);
     const before = [await rules(), await carried()];
     digests = await imagesOf(RELEASE);
     const old = await deeds();
     // It shows that they have written nothing.
-    await storm.survives(async () => {
+    await survives(t, async () => {
       await reader.follow("Upgrade");
     });
     const upgraded = await eventually(() => imagesOf(NEXT_RELEASE), PATIENCE_MS);
@@ -75,9 +77,9 @@ describe("two clusters whose pods call a ClusterSetIP continuously", () => {
     assert.deepEqual([await rules(), await carried()], before);
   });
 
-  test("a rollback to the previous release fails no connection either", async () => {
+  test("a rollback to the previous release fails no connection either", async (t) => {
     const before = [await rules(), await carried()];
-    await storm.survives(async () => {
+    await survives(t, async () => {
       await reader.follow("Roll back");
     });
     assert.deepEqual(reader.left, []);
@@ -87,10 +89,10 @@ describe("two clusters whose pods call a ClusterSetIP continuously", () => {
     assert.deepEqual([await rules(), await carried()], before);
   });
 
-  test("a kubelet is killed and restarted: agents and rules stay the same", async () => {
+  test("a kubelet is killed and restarted: agents and rules stay the same", async (t) => {
     const node = set.clusters.cluster(HERE).node("node-1");
     const before = [await rules(), await deeds()];
-    await storm.survives(async () => {
+    await survives(t, async () => {
       await node.killKubelet();
       const killed = Date.now();
       node.startKubelet();
@@ -99,11 +101,11 @@ describe("two clusters whose pods call a ClusterSetIP continuously", () => {
     assert.deepEqual([await rules(), await deeds()], before);
   });
 
-  test("an agent that is killed because it is out of memory is restarted, and writes no rule", async () => {
+  test("an agent that is killed because it is out of memory is restarted, and writes no rule", async (t) => {
     const node = set.clusters.cluster(HERE).node("node-1");
     const before = await rules();
     const { started } = await deedsOf(node);
-    await storm.survives(async () => {
+    await survives(t, async () => {
       await killForMemory(node.host, AGENT_PROGRAM);
       await eventually(async () => {
         const successor = await deedsOf(node);
@@ -120,23 +122,37 @@ describe("two clusters whose pods call a ClusterSetIP continuously", () => {
     assert.deepEqual(await rules(), before);
   });
 
-  test("a node is rebooted: it gets its rules, and after that no call of its pods fails", async () => {
+  test("a node is rebooted: it gets its rules, and after that no call of its pods fails", async (t) => {
     const node = set.clusters.cluster(HERE).node("node-2");
     const before = await rules();
-    await storm.survives(async () => {
+    await survives(t, async () => {
       await node.restart();
       const { written } = await eventually(() => deedsOf(node), PATIENCE_MS);
       assert.ok(written > 0);
       assert.deepEqual(await rules(), before);
-      const newcomers = await Storm.start(set, await callersOf(HERE, node.name, "rebooted"));
-      await newcomers.goesOn();
-      await newcomers.end();
+      await assertServed(await callersOf(HERE, node.name, "rebooted"));
     });
   });
 
   test("no call has failed during any of these tests", async (t) => {
-    t.diagnostic(await storm.end());
+    const all = (await Promise.all(callers.map((caller) => caller.stop()))).flat();
+    assertNoneFailed(all);
+    // A lost SYN costs a second.
+    const slowest = Math.max(...all.map(({ ms }) => ms));
+    t.diagnostic(`${all.length} calls, the slowest ${Math.round(slowest)} ms`);
   });
+
+  /** Does something during which no call fails, nor shortly after. */
+  async function survives(t: TestContext, happening: () => Promise<void>): Promise<void> {
+    const { failed } = await effectOf(t, t.name, callers, BY, happening);
+    assert.deepEqual(failed, {});
+  }
+
+  /** Ends calls that began on a new node, once they are answered; none has failed. */
+  async function assertServed(newcomers: readonly Caller[]): Promise<void> {
+    await untilAnswered(newcomers, BY);
+    for (const caller of newcomers) assertNoneFailed(await caller.stop());
+  }
 
   function nodes(): ClusterNode[] {
     return set.clusters.all.flatMap((cluster) => cluster.nodes);
@@ -193,12 +209,8 @@ describe("two clusters whose pods call a ClusterSetIP continuously", () => {
     return Date.parse(await set.clusters.kubectl(HERE, [...lease, ...time]));
   }
 
-  /** Two pods: one does nothing but connect, hundreds of times a second, one looks the name up and asks. */
-  async function callersOf(
-    cluster: string,
-    node?: string,
-    suffix = node,
-  ): Promise<CallerOptions[]> {
+  /** Starts two pods: one does nothing but connect, hundreds of times a second, one looks the name up and asks. */
+  async function callersOf(cluster: string, node?: string, suffix = node): Promise<Caller[]> {
     const vip = ["-n", "demo", "get", "serviceimport", "web", "-o", "jsonpath={.spec.ips[0]}"];
     const address = await eventually(async () => {
       const said = await set.clusters.kubectl(cluster, vip);
@@ -206,15 +218,20 @@ describe("two clusters whose pods call a ClusterSetIP continuously", () => {
       return said;
     }, PATIENCE_MS);
     const place = { cluster, namespace: "demo", ...(node === undefined ? {} : { node }) };
-    const name = (what: string) => (suffix === undefined ? what : `${what}-${suffix}`);
-    return [
-      { ...place, name: name("connects"), target: `tcp://${address}:80`, rate: 150 },
+    const call = (what: string, options: Pick<CallerOptions, "target" | "rate">) => {
+      const name = suffix === undefined ? what : `${what}-${suffix}`;
+      return Caller.start(set, { ...place, name, timeoutMs: TIMEOUT_MS, ...options });
+    };
+    return Promise.all([
+      call("connects", { target: `tcp://${address}:80`, rate: 150 }),
       // A lookup waits in one of Node's four threads, for 5 s if an answer is lost: who asks more often than those end never
       // gets through again.
-      { ...place, name: name("asks"), target: "http://web.demo.svc.clusterset.local", rate: 4 },
-    ];
+      call("asks", { target: "http://web.demo.svc.clusterset.local", rate: 4 }),
+    ]);
   }
 });
+
+uninstalling(() => set);
 
 interface Pod {
   readonly spec: {

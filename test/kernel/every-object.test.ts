@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import { FLAVOURS, type Flavour, toolsOf } from "../../agent/backends/iptables/flavour.ts";
 import { FAMILIES } from "../../api/address.ts";
 import { BACKENDS } from "../backends.ts";
@@ -11,6 +12,8 @@ import { NodeStage } from "../stages/node-stage.ts";
 // that; each rule of iptables is deleted.
 
 const PATIENCE = 45_000;
+/** Milliseconds between two listings: most repairs take seconds, and a listing of everything is dear. */
+const PAUSE = 1_000;
 const TABLES = ["clusterset-connections", "clusterset-health"];
 
 /** A change of one object, as another program would make it. */
@@ -59,13 +62,15 @@ describe("objects that another program flushes or deletes", { concurrency: true 
         );
         if (!isDone || (await found()).content.join() === whole.join()) continue;
         changed++;
-        await eventually(
-          async () => assert.deepEqual((await found()).content, whole, what),
-          PATIENCE,
-        );
+        await eventually(async () => {
+          await sleep(PAUSE);
+          assert.deepEqual((await found()).content, whole, what);
+        }, PATIENCE);
       }
       t.diagnostic(`${changed} changes of ${kinds.size}`);
       assert.ok(changed > 10, `${changed}`);
+      const repairs = await stage.agent.metric("clusterset_agent_drift_repairs_total");
+      assert.ok(repairs > 5, `${repairs} were counted`);
     });
   }
 });

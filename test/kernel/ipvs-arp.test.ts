@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import type { GuardOptions } from "../../agent/backends/ipvs/guard.ts";
-import { marksOf, renderElements, renderTables } from "../../agent/backends/ipvs/nft-tables.ts";
+import { renderTables } from "../../agent/backends/ipvs/nft-tables.ts";
 import { noSets } from "../../agent/backends/ipvs/state.ts";
 import { cidr } from "../generators/facts.ts";
-import { parseListing } from "../ipvs/listing.ts";
 import { Lab } from "../lab/lab.ts";
 import type { Namespace } from "../lab/namespace.ts";
 
@@ -97,15 +96,5 @@ describe("VIPs on a device of the node, and ARP from its neighbours", () => {
     }
     assert.equal(await asked("vip"), 0);
     assert.equal(await asked("nobody"), 2);
-  });
-
-  test("the table is read as written, and a deleted VIP is deleted from it", async () => {
-    const listed = async () =>
-      parseListing(await node.exec(["nft", "-j", "list", "table", "arp", "csp-ipvs"]));
-    const marks = marksOf(OPTIONS).filter((mark) => mark.startsWith("arp "));
-    assert.deepEqual((await listed())?.rules, marks);
-    assert.deepEqual((await listed())?.sets.explicit, new Set([EXPLICIT_HEX]));
-    await nft(node, `${renderElements("IPv4", SETS, noSets()).join("\n")}\n`);
-    assert.deepEqual((await listed())?.sets.explicit, new Set());
   });
 });

@@ -24,7 +24,8 @@ function importOf(vip: string, previous?: string): object {
   return { ...object, metadata: { ...object.metadata, annotations } };
 }
 
-for (const backend of BACKENDS) {
+// Of the two flavours of iptables, whose rules are the same, one; test/packets/range-change.test.ts follows packets of every backend.
+for (const backend of BACKENDS.filter(({ title }) => !title.includes("legacy"))) {
   describe(`a change of the ClusterSet CIDR under load, ${backend.title}`, () => {
     let lab: Lab;
     let manifests: ManifestDirectory;

@@ -8,7 +8,7 @@ import { kubernetesCommand } from "../apiserver/commands.ts";
 import { ControlPlane } from "../apiserver/control-plane.ts";
 import { CHARTS, type Values } from "./rendered.ts";
 
-// The charts on a real API server: installed, upgraded, adopted and uninstalled. On nodes, test/e2e/helm.test.ts shows it.
+// The charts on a real API server: installed, upgraded, adopted and uninstalled. On nodes, test/e2e/helm.ts shows it.
 
 const ROOT = join(import.meta.dirname, "../..");
 const NAMESPACE = "clusterset-proxy";

@@ -22,13 +22,13 @@ export class RealStage implements Stage {
 
   #marks = 0;
 
-  private constructor(lab: Lab, { agent, regions }: Scenario, flavour: string) {
+  private constructor(lab: Lab, { agent, regions }: Scenario) {
     this.#lab = lab;
     this.#manifests = new ManifestDirectory(lab, "manifests");
     const flags = ["--cluster-id", agent.cluster, "--region", regions.get(agent.cluster) ?? ""];
     this.#agent = new AgentProcess(lab.node(agent.cluster, agent.node), this.#manifests.path, [
       ...flags,
-      ...["--node-name", agent.node, "--iptables-flavour", flavour, "--log-level", "debug"],
+      ...["--node-name", agent.node, "--iptables-flavour", "nft", "--log-level", "debug"],
       ...["--explicit-vip-cidrs", "1.2.3.0/24"],
     ]);
     this.#pods = new Map(
@@ -39,10 +39,10 @@ export class RealStage implements Stage {
   }
 
   /** Brings up the clusters, a server in every pod, and the agent. */
-  static async open(scenario: Scenario, flavour: string): Promise<RealStage> {
+  static async open(scenario: Scenario): Promise<RealStage> {
     const lab = await Lab.create(scenario.lab);
     try {
-      const stage = new RealStage(lab, scenario, flavour);
+      const stage = new RealStage(lab, scenario);
       const servers = [...stage.#pods].map(([name, pod]) =>
         pod.spawn(serve("--name", name, "--tcp", "8080", "--udp", "5353")),
       );

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { closingText, type Report, type Result, Results } from "./results.ts";
+import { type Report, type Result, Results } from "./results.ts";
 
 const A = "test/a.test.ts";
 const B = "test/b.test.ts";
@@ -20,15 +20,6 @@ function failuresOf(reports: readonly Report[], cause = "no reason"): string[] {
 }
 
 const B_PASSES = [result(B, "two"), ended(B, 1)];
-
-test("complete results without a failure have none, in any order of files", () => {
-  assert.deepEqual(failuresOf([...B_PASSES, result(A, "one"), ended(A, 1)]), []);
-});
-
-test("a failure belongs to its file only", () => {
-  const failed = result(A, "one", { outcome: "failed", reason: "1 !== 2" });
-  assert.deepEqual(failuresOf([failed, ...B_PASSES, ended(A, 1)]), [`${A}: one: 1 !== 2`]);
-});
 
 test("a file that did not end has failed, in the test that began last", () => {
   const began: Report = { kind: "began", file: A, name: "one" };
@@ -51,16 +42,4 @@ test("a file whose results are incomplete, or all skipped, has failed", () => {
 test("a report of another file, or after the end of its file, is an error", () => {
   assert.throws(() => failuresOf([result("test/c.test.ts", "one")]), /unexpected report/);
   assert.throws(() => failuresOf([...B_PASSES, result(B, "more")]), /unexpected report/);
-});
-
-test("the last lines name each failed file with its tests and reasons", () => {
-  const failed = { outcome: "failed", reason: "1 !== 2\nat there" } as const;
-  const text = closingText([
-    { file: B, name: "two", ...failed },
-    { file: A, name: "one", ...failed },
-    { file: A, name: "more", outcome: "passed" },
-  ]);
-  const reason = "    1 !== 2\n    at there";
-  const failures = [`FAILED ${A}: one\n${reason}`, `FAILED ${B}: two\n${reason}`];
-  assert.equal(text, [...failures, "1 passed, 2 failed, 0 skipped"].join("\n"));
 });

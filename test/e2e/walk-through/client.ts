@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import type { Clusters } from "../../cluster/clusters.ts";
+import { eventually } from "../../stages/agent-process.ts";
 import type { Call } from "../caller.ts";
 
 /** Enough that each of four pods is among those that answer, but for one run in 10⁶. */
@@ -7,9 +8,6 @@ const CALLS = 60;
 
 /** How long a call may take: longer than a resolver waits before it asks again, 5 s. */
 export const TIMEOUT_MS = 12_000;
-
-/** The result in a pod for a name that does not exist, and for one without records of that type. */
-const NO_SUCH_RECORDS = ["ENOTFOUND", "ENODATA"];
 
 /** What became of a call of a client's. */
 export interface ClientCall extends Call {
@@ -45,12 +43,14 @@ export class Client {
     return calls;
   }
 
-  /** Which pods have answered, in order of their names; none of the calls may have failed. */
-  async answeredBy(target: string, count = CALLS): Promise<string[]> {
-    const calls = await this.calls(target, count);
-    const failed = calls.find(({ error }) => error !== undefined);
-    assert.equal(failed, undefined, `${target}: ${JSON.stringify(failed)}`);
-    return [...new Set(calls.flatMap(({ name = [] }) => name))].sort();
+  /** Waits until each of these pods answers, in the order of their names, and no other one; none of the calls may fail. */
+  async untilAnsweredBy(pods: readonly string[], target: string): Promise<void> {
+    await eventually(async () => {
+      const calls = await this.calls(target);
+      const failed = calls.find(({ error }) => error !== undefined);
+      assert.equal(failed, undefined, `${target}: ${JSON.stringify(failed)}`);
+      assert.deepEqual([...new Set(calls.map(({ name = "" }) => name))].sort(), pods);
+    });
   }
 
   /** What the cluster's DNS server answers to questions such as `A:web.shop.svc.clusterset.local`, in their order. */
@@ -58,13 +58,5 @@ export class Client {
     const said = await this.#exec(`node /app/request/resolve.ts ${questions.join(" ")}`);
     const lines = said.trim().split("\n");
     return lines.map((line) => JSON.parse(line));
-  }
-
-  /** The records of a name, in order; none, if there are no such records. Of SRV: port and target. */
-  async lookup(type: "A" | "AAAA" | "SRV", name: string): Promise<readonly string[]> {
-    const [answer] = await this.resolve(`${type}:${name}`);
-    if (NO_SUCH_RECORDS.includes(answer?.error ?? "")) return [];
-    assert.ok(answer?.records, JSON.stringify(answer));
-    return answer.records;
   }
 }
