@@ -29,8 +29,6 @@ export type ClusterName = (typeof CLUSTERS)[number]["id"];
 export interface ClusterSetOptions {
   /** Clusters whose Leases expire after seconds. */
   readonly shortLeases?: readonly ClusterName[];
-  /** More flags of the controllers. */
-  readonly flags?: readonly string[];
   /** Clusters with another release than these sources. */
   readonly releases?: Partial<Readonly<Record<ClusterName, Release>>>;
 }
