@@ -5,9 +5,9 @@ import {
   ControllerStage,
   IMPORT,
   PEER,
-  peerSecret,
   SLICE,
   type StagedCluster,
+  secretOf,
 } from "./controller-stage.ts";
 import { CoreDns } from "./core-dns.ts";
 import { Witness } from "./witness.ts";
@@ -95,7 +95,7 @@ test("a peer that rejects the token is a last resort, with the reason, until the
   const metrics = await c3.page("/metrics");
   assert.match(metrics, /^clusterset_controller_cluster_up{member="c1"} 0$/m);
   assert.match(metrics, /^clusterset_controller_cluster_alive{member="c1"} 0$/m);
-  for (const cluster of [c2, c3]) await cluster.plane.admin.apply(await peerSecret(c1));
+  for (const cluster of [c2, c3]) await cluster.plane.admin.apply(secretOf(c1));
   await recovered();
 });
 
