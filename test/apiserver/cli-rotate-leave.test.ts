@@ -8,14 +8,12 @@ import { kubernetesCommand } from "./commands.ts";
 import { SLICE } from "./controller-stage.ts";
 import { JoinedClusters } from "./joined-clusters.ts";
 
-// `kubectl clusterset join` after an installation with kubectl, which owns the fields of two clusters; then `rotate`, `upgrade` and
-// `leave`, in a mesh of three. The tests are one story, in order.
+// `kubectl clusterset rotate`, `upgrade` and `leave` in a mesh of three; c3 joins after an installation with kubectl, which owns the
+// fields. The tests are one story, in order.
 
 const IDS = ["c1", "c2", "c3"] as const;
 const JOIN = ["--clusterset", "prod", "--no-wait", "--yes", "--skip-reachability"];
 const DEPLOY = fileURLToPath(new URL("../../deploy", import.meta.url));
-/** How kubectl has installed us in a cluster. */
-const INSTALLED = { c1: [], c2: ["--server-side"] } as const;
 const FAILOVER = "endpointslice.kubernetes.io/managed-by=cluster-ip-failover.clusterset-proxy.io";
 const [SECRET, ACCOUNT] = [
   { apiVersion: "v1", kind: "Secret" },
@@ -28,22 +26,29 @@ before(async () => {
 });
 after(() => set?.[Symbol.asyncDispose]());
 
-test("after kubectl apply, client-side and server-side, join finds no conflict, and changes no program", async () => {
-  for (const [id, how] of Object.entries(INSTALLED)) {
-    const argv = ["--kubeconfig", set.user.kubeconfig, "--context", id, "apply", ...how];
-    for (const what of [`-f${DEPLOY}/crds`, `-k${DEPLOY}/overlays/mesh`])
-      execFileSync(kubernetesCommand("kubectl"), [...argv, what]);
-  }
+/** Installs us in c3 with kubectl. */
+function install(...how: readonly string[]): void {
+  const argv = ["--kubeconfig", set.user.kubeconfig, "--context", "c3", "apply", ...how];
+  for (const what of [`-f${DEPLOY}/crds`, `-k${DEPLOY}/overlays/mesh`])
+    execFileSync(kubernetesCommand("kubectl"), [...argv, what]);
+}
+
+/** Joins all; finds no conflict, and changes no program of c3. */
+async function join(...flags: readonly string[]): Promise<void> {
+  const { out } = await set.run("join", ...IDS, ...JOIN, ...flags);
+  assert.doesNotMatch(out, /conflict/);
+  for (const program of ["deployment/clusterset-controller", "daemonset/clusterset-agent"])
+    assert.match(out, new RegExp(`^c3 +unchanged +clusterset-proxy/${program}$`, "m"));
+  assert.match((await set.run("join", ...IDS, ...JOIN)).out, /^nothing to do$/m);
+}
+
+test("after kubectl apply, join finds no conflict, and changes no program", async () => {
+  install();
   // The same address, spelled in another way: one that a flag has set.
   const server = set.plane("c1").url.replace("127.0.0.1", "127.1");
   // A component with objects outside of our namespace.
   const flags = ["--api-server", `c1=${server}`, "--component", "c3=admission"];
-  const { out } = await set.run("join", ...IDS, ...JOIN, ...flags);
-  assert.doesNotMatch(out, /conflict/);
-  for (const id of Object.keys(INSTALLED))
-    for (const program of ["deployment/clusterset-controller", "daemonset/clusterset-agent"])
-      assert.match(out, new RegExp(`^${id} +unchanged +clusterset-proxy/${program}$`, "m"));
-  assert.match((await set.run("join", ...IDS, ...JOIN)).out, /^nothing to do$/m);
+  await join(...flags);
   await set.start(IDS);
   for (const id of IDS) await set.cluster(id).namespace("shop");
   for (const [i, id] of IDS.entries()) {
@@ -202,11 +207,12 @@ test("leave withdraws a cluster from the others before it removes its programs, 
   assert.deepEqual(await set.cluster("c3").list(SLICE, "shop", FAILOVER), []);
 });
 
-test("a cluster that left is no member: leave says so; and it can join again", async () => {
+test("a cluster that left is no member: leave says so; and it can join again, after kubectl apply --server-side, too", async () => {
   const { out } = await set.run("leave", "c3", "--yes");
   assert.match(out, /^c3: not a member: nothing to delete/);
   assert.doesNotMatch(out, /deleted$/m);
-  await set.run("join", ...IDS, ...JOIN);
+  install("--server-side");
+  await join();
   await set.start(["c3"]);
   await set.cluster("c3").untilImported("shop/web", ["10.1.3.8", "10.2.3.7"]);
 });
