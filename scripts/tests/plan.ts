@@ -98,8 +98,8 @@ export const PLAN: readonly Row[] = [
     70,
     "all",
   ),
-  apiserver("{hostile-peer,other-release,kubernetes-controllers}", 80, "all"),
-  row("all", "test/apiserver/{cli-migrate,controller-faults}.test.ts", {
+  apiserver("{controller-faults,hostile-peer,other-release,kubernetes-controllers}", 80, "all"),
+  row("all", "test/apiserver/cli-migrate.test.ts", {
     needs: ["api-server", "kubelets", "coredns"],
     seconds: 110,
   }),

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
+import { byHandCases } from "./by-hand.ts";
 import { ControllerStage, IMPORT, SLICE } from "./controller-stage.ts";
 import { clusterProperty } from "./crds.ts";
 import { deleteNamespace } from "./namespace-end.ts";
@@ -26,7 +27,7 @@ let stage: ControllerStage;
 before(async () => {
   stage = await ControllerStage.open({
     clusters: ["c1", "c2", "c3"],
-    flags: ["--clusterset-cidr", "241.0.0.0/8,fdc5::/64"],
+    flags: ["--clusterset-cidr", "241.0.0.0/8,fdc5::/64", "--explicit-vip-cidrs", "1.2.3.0/24"],
   });
   for (const { id, plane } of stage.clusters)
     await plane.admin.apply(clusterProperty("region.topology.k8s.io", `region-${id}`));
@@ -370,6 +371,8 @@ describe("three clusters that read each other", { concurrency: 6 }, () => {
     }
   });
 });
+
+describe("imports that a person wrote", () => byHandCases(() => stage));
 
 describe("a cluster that serves v1alpha1 only, and one with an older CRD", { concurrency: 3 }, () =>
   olderCases(() => stage),

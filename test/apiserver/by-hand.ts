@@ -1,0 +1,116 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { before, test } from "node:test";
+import { parseAllDocuments } from "yaml";
+import { eventually } from "../stages/agent-process.ts";
+import type { ApiObject } from "./api-client.ts";
+import {
+  type ControllerStage,
+  EXPORT,
+  IMPORT,
+  SLICE,
+  type StagedCluster,
+} from "./controller-stage.ts";
+import type { ServiceImport } from "./service-case.ts";
+
+// Published walk-throughs, as their manifests stand: imports that a person wrote, and a Service that is exported.
+
+const MANIFESTS = new URL("../scenarios/manifests/", import.meta.url);
+
+/** The clusters allow explicit VIPs in 1.2.3.0/24. */
+export function byHandCases(stage: () => ControllerStage): void {
+  let cls1: StagedCluster;
+  let cls2: StagedCluster;
+  before(async () => {
+    [cls1, cls2] = [stage().cluster("c1"), stage().cluster("c2")];
+    for (const cluster of [cls1, cls2]) await cluster.namespace("demo");
+  });
+
+  test("by-hand.yaml: an import without a VIP gets one, and no other field; an import with a VIP keeps it; slices are not changed", async () => {
+    const written = await load(cls1, "by-hand.yaml");
+    const { spec, metadata } = await untilVip(cls1, "serve");
+    assert.match(spec.ips?.join() ?? "", /^241\.\d+\.\d+\.\d+$/);
+    const [before] = written.filter(({ metadata: { name } }) => name === "serve");
+    const { ips: _, ...rest } = spec;
+    assert.deepEqual(rest, before?.spec);
+    assert.deepEqual(metadata.labels, before?.metadata.labels);
+    await cls1.atRest();
+    assert.deepEqual((await importOf(cls1, "serve-with-vip")).spec.ips, ["1.2.3.4"]);
+    const kept = written.filter(({ metadata: { name } }) => name !== "serve");
+    assert.equal(kept.length, 3);
+    for (const object of kept) {
+      const { apiVersion, kind } = object;
+      assert.deepEqual(
+        await cls1.find({ apiVersion, kind }, `demo/${object.metadata.name}`),
+        object,
+      );
+    }
+    assert.deepEqual(await cls2.list(IMPORT, "demo"), [], "nobody exports it");
+  });
+
+  test("by-hand.yaml: the VIP stays when the user applies the file again, and comes back when a user replaces the import without it", async () => {
+    const { spec, metadata } = await importOf(cls1, "serve");
+    await load(cls1, "by-hand.yaml");
+    await cls1.atRest();
+    const { spec: again, ...rest } = await importOf(cls1, "serve");
+    assert.deepEqual(again, spec);
+    assert.equal(rest.metadata.uid, metadata.uid);
+    const { ips, ...authored } = spec;
+    await cls1.plane.admin.update({ ...rest, spec: authored });
+    assert.deepEqual((await untilVip(cls1, "serve")).spec.ips, ips);
+  });
+
+  test("an export of the same name adopts a user's import, with its VIP, and the import is as before after the export is deleted", async () => {
+    const authored = (await importOf(cls1, "serve-with-vip")).spec;
+    await cls2.serve("demo/serve-with-vip", ["10.2.0.7"], { sessionAffinity: "ClientIP" });
+    await cls2.export("demo/serve-with-vip");
+    await eventually(async () => {
+      const { spec, status } = await importOf(cls1, "serve-with-vip");
+      assert.deepEqual(spec.ips, ["1.2.3.4"]);
+      assert.equal(spec.sessionAffinity, "ClientIP");
+      assert.deepEqual(status?.clusters, [{ cluster: "cls2" }]);
+    });
+    const metadata = { namespace: "demo", name: "serve-with-vip" };
+    await cls2.plane.admin.delete({ ...EXPORT, metadata });
+    await eventually(async () => {
+      const { metadata, spec, status } = await importOf(cls1, "serve-with-vip");
+      assert.deepEqual(spec, authored);
+      assert.deepEqual(status?.clusters ?? [], []);
+      assert.equal(metadata.annotations, undefined);
+      const selector = "multicluster.kubernetes.io/service-name=serve-with-vip";
+      assert.deepEqual(await cls1.list(SLICE, "demo", selector), []);
+    });
+    await cls2.untilGone("demo/serve-with-vip");
+  });
+
+  test("exported.yaml: the import appears in every cluster with the namespace, with a VIP and slices", async () => {
+    await load(cls1, "exported.yaml");
+    const addresses = ["10.10.66.181", "10.10.78.125", "10.10.86.76"];
+    for (const cluster of [cls1, cls2]) await cluster.untilImported("demo/nginx-hello", addresses);
+  });
+}
+
+/** Applies a file as its author would; what the API server made of it. */
+async function load({ plane }: StagedCluster, file: string): Promise<ApiObject[]> {
+  const documents = parseAllDocuments(readFileSync(new URL(file, MANIFESTS), "utf8"));
+  const objects: ApiObject[] = [];
+  for (const document of documents) {
+    const [error] = document.errors;
+    if (error !== undefined) throw error;
+    objects.push(await plane.admin.apply(document.toJS() as object));
+  }
+  return objects;
+}
+
+async function importOf(cluster: StagedCluster, name: string): Promise<ServiceImport> {
+  return (await cluster.plane.admin.get({
+    ...IMPORT,
+    apiVersion: "multicluster.x-k8s.io/v1alpha1",
+    metadata: { namespace: "demo", name },
+  })) as ServiceImport;
+}
+
+async function untilVip(cluster: StagedCluster, name: string): Promise<ServiceImport> {
+  await cluster.untilImported(`demo/${name}`, ["10.10.0.7", "10.12.0.7"]);
+  return importOf(cluster, name);
+}
