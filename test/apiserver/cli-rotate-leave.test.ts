@@ -46,9 +46,9 @@ test("after kubectl apply, join finds no conflict, and changes no program", asyn
   install();
   // The same address, spelled in another way: one that a flag has set.
   const server = set.plane("c1").url.replace("127.0.0.1", "127.1");
+  await join("--api-server", `c1=${server}`);
   // A component with objects outside of our namespace.
-  const flags = ["--api-server", `c1=${server}`, "--component", "c3=admission"];
-  await join(...flags);
+  await set.run("join", ...IDS, ...JOIN, "--component", "c3=admission");
   await set.start(IDS);
   for (const id of IDS) await set.cluster(id).namespace("shop");
   for (const [i, id] of IDS.entries()) {
