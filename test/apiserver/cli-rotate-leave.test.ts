@@ -8,8 +8,8 @@ import { kubernetesCommand } from "./commands.ts";
 import { SLICE } from "./controller-stage.ts";
 import { JoinedClusters } from "./joined-clusters.ts";
 
-// `kubectl clusterset rotate`, `upgrade` and `leave` in a mesh of three; c3 joins after an installation with kubectl, which owns the
-// fields. The tests are one story, in order.
+// `kubectl clusterset rotate`, `upgrade` and `leave` in a mesh of three; and `join` after an installation with kubectl, which owns the fields.
+// The tests are one story, in order.
 
 const IDS = ["c1", "c2", "c3"] as const;
 const JOIN = ["--clusterset", "prod", "--no-wait", "--yes", "--skip-reachability"];
@@ -23,32 +23,11 @@ const [SECRET, ACCOUNT] = [
 let set: JoinedClusters;
 before(async () => {
   set = await JoinedClusters.open(...IDS);
-});
-after(() => set?.[Symbol.asyncDispose]());
-
-/** Installs us in c3 with kubectl. */
-function install(...how: readonly string[]): void {
-  const argv = ["--kubeconfig", set.user.kubeconfig, "--context", "c3", "apply", ...how];
-  for (const what of [`-f${DEPLOY}/crds`, `-k${DEPLOY}/overlays/mesh`])
-    execFileSync(kubernetesCommand("kubectl"), [...argv, what]);
-}
-
-/** Joins all; finds no conflict, and changes no program of c3. */
-async function join(...flags: readonly string[]): Promise<void> {
-  const { out } = await set.run("join", ...IDS, ...JOIN, ...flags);
-  assert.doesNotMatch(out, /conflict/);
-  for (const program of ["deployment/clusterset-controller", "daemonset/clusterset-agent"])
-    assert.match(out, new RegExp(`^c3 +unchanged +clusterset-proxy/${program}$`, "m"));
-  assert.match((await set.run("join", ...IDS, ...JOIN)).out, /^nothing to do$/m);
-}
-
-test("after kubectl apply, join finds no conflict, and changes no program", async () => {
-  install();
   // The same address, spelled in another way: one that a flag has set.
   const server = set.plane("c1").url.replace("127.0.0.1", "127.1");
-  await join("--api-server", `c1=${server}`);
   // A component with objects outside of our namespace.
-  await set.run("join", ...IDS, ...JOIN, "--component", "c3=admission");
+  const flags = ["--api-server", `c1=${server}`, "--component", "c3=admission"];
+  await set.run("join", ...IDS, ...JOIN, ...flags);
   await set.start(IDS);
   for (const id of IDS) await set.cluster(id).namespace("shop");
   for (const [i, id] of IDS.entries()) {
@@ -58,6 +37,7 @@ test("after kubectl apply, join finds no conflict, and changes no program", asyn
   for (const id of IDS)
     await set.cluster(id).untilImported("shop/web", ["10.1.3.7", "10.2.3.7", "10.3.3.7"]);
 });
+after(() => set?.[Symbol.asyncDispose]());
 
 async function tokens(id: string): Promise<Record<string, string>> {
   const metadata = { namespace: `clusterset-registry-${id}` };
@@ -207,12 +187,24 @@ test("leave withdraws a cluster from the others before it removes its programs, 
   assert.deepEqual(await set.cluster("c3").list(SLICE, "shop", FAILOVER), []);
 });
 
-test("a cluster that left is no member: leave says so; and it can join again, after kubectl apply --server-side, too", async () => {
+test("a cluster that left is no member, and leave says so", async () => {
   const { out } = await set.run("leave", "c3", "--yes");
   assert.match(out, /^c3: not a member: nothing to delete/);
   assert.doesNotMatch(out, /deleted$/m);
-  install("--server-side");
-  await join();
+});
+
+test("it can join again after kubectl apply, client-side or server-side, without a conflict or a change of its programs", async () => {
+  const kubectl = ["--kubeconfig", set.user.kubeconfig, "--context", "c3", "apply"];
+  for (const how of [[], ["--server-side"]]) {
+    await set.run("leave", "c3", "--yes");
+    for (const what of [`-f${DEPLOY}/crds`, `-k${DEPLOY}/overlays/mesh`])
+      execFileSync(kubernetesCommand("kubectl"), [...kubectl, ...how, what]);
+    const { out } = await set.run("join", ...IDS, ...JOIN);
+    assert.doesNotMatch(out, /conflict/);
+    for (const program of ["deployment/clusterset-controller", "daemonset/clusterset-agent"])
+      assert.match(out, new RegExp(`^c3 +unchanged +clusterset-proxy/${program}$`, "m"));
+    assert.match((await set.run("join", ...IDS, ...JOIN)).out, /^nothing to do$/m);
+  }
   await set.start(["c3"]);
   await set.cluster("c3").untilImported("shop/web", ["10.1.3.8", "10.2.3.7"]);
 });
