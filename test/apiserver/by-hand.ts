@@ -57,14 +57,16 @@ export function byHandCases(stage: () => ControllerStage): void {
   });
 }
 
-/** Applies a file as its author would; what the API server made of it. */
+/** Applies a file as its author would, but for the identity of the cluster; what the API server made of it. */
 async function load({ plane }: StagedCluster, file: string): Promise<ApiObject[]> {
   const documents = parseAllDocuments(readFileSync(new URL(file, MANIFESTS), "utf8"));
   const objects: ApiObject[] = [];
   for (const document of documents) {
     const [error] = document.errors;
     if (error !== undefined) throw error;
-    objects.push(await plane.admin.apply(document.toJS() as object));
+    const object = document.toJS() as ApiObject;
+    // These clusters have an identity.
+    if (object.kind !== "ClusterProperty") objects.push(await plane.admin.apply(object));
   }
   return objects;
 }
