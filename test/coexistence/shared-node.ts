@@ -4,6 +4,7 @@ import { fileURLToPath } from "node:url";
 import type { TestedBackend } from "../backends/tested-backend.ts";
 import { importObject, sliceObject } from "../generators/objects.ts";
 import type { Namespace } from "../lab/namespace.ts";
+import { request } from "../lab/programs.ts";
 import { AgentProcess, ManifestDirectory } from "../stages/agent-process.ts";
 import { call } from "./call.ts";
 import type { Cluster, Server } from "./cluster.ts";
@@ -74,8 +75,10 @@ export class SharedNode {
   }
 
   /** The result of a connection from the pod: the responding pod, or the error. */
-  call(address: string, port = 80): Promise<string> {
-    return call(this.client, address, port, 0.5);
+  async call(address: string, port = 80): Promise<string> {
+    const argv = request("--timeout", "500", `tcp://${address}:${port}`);
+    const { name, error } = JSON.parse((await this.client.run(argv)).stdout);
+    return name ?? error;
   }
 
   /** Our own objects. */
