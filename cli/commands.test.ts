@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import type { Command } from "commander";
-import { staticMember } from "../test/doubles/static-member.ts";
+import { fakeMember } from "../test/doubles/fake-member.ts";
 import { CommandLine } from "../test/stages/command-line.ts";
 import { candidates } from "./candidates.ts";
 import { withDryRunKinds } from "./command-line.ts";
@@ -93,9 +93,9 @@ test("the examples of README are run as they are written, and do what README say
     // The placeholder of a node.
     ([, line = ""]) => line.replace("NODE", "n1"),
   );
-  await using one = await staticMember("cluster-1");
-  await using two = await staticMember("cluster-2");
-  using user = new CommandLine({ "cluster-2": two.kubeconfig, "cluster-1": one.kubeconfig });
+  await using one = await fakeMember("cluster-1");
+  await using two = await fakeMember("cluster-2");
+  using user = new CommandLine({ "cluster-2": two.inline, "cluster-1": one.inline });
   const shown: Readonly<Record<string, RegExp>> = {
     export: /^cluster-2: serviceexport\/web in shop created$/m,
     status: /^cluster-1 .*\n(.*\n)*cluster-2 /m,

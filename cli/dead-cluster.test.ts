@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { connect } from "node:net";
 import { after, before, test } from "node:test";
-import { kubeconfigOf, StaticApiServer } from "../test/doubles/static-api-server.ts";
-import { staticMember } from "../test/doubles/static-member.ts";
+import { FakeApiServer, kubeconfigOf } from "../test/doubles/fake-api-server.ts";
+import { fakeMember } from "../test/doubles/fake-member.ts";
 import { CommandLine } from "../test/stages/command-line.ts";
 
 // A cluster that answers, and others that do not, each in its way.
@@ -12,30 +12,30 @@ const CRDS = ["multicluster.x-k8s.io", "about.k8s.io"];
 
 /** A URL where nothing listens. */
 async function closedUrl(): Promise<string> {
-  const server = await StaticApiServer.start();
+  const server = await FakeApiServer.start();
   const { url } = server;
   await server[Symbol.asyncDispose]();
   return url;
 }
 
-let one: StaticApiServer;
-let bare: StaticApiServer;
-let silent: StaticApiServer;
+let one: FakeApiServer;
+let bare: FakeApiServer;
+let silent: FakeApiServer;
 let gone: string;
 let user: CommandLine;
 before(async () => {
-  one = await staticMember("cluster-1");
-  bare = await StaticApiServer.start({
+  one = await fakeMember("cluster-1");
+  bare = await FakeApiServer.start({
     without: CRDS,
     objects: { namespaces: [{ apiVersion: "v1", metadata: { name: "kube-system" } }] },
   });
-  silent = await StaticApiServer.start({ silent: true });
+  silent = await FakeApiServer.start({ silent: true });
   gone = await closedUrl();
   user = new CommandLine({
-    one: one.kubeconfig,
+    one: one.inline,
     gone: kubeconfigOf(gone),
-    bare: bare.kubeconfig,
-    silent: silent.kubeconfig,
+    bare: bare.inline,
+    silent: silent.inline,
     keyless: kubeconfigOf(one.url).replace(
       '{"token":"secret"}',
       '{"exec":{"apiVersion":"client.authentication.k8s.io/v1","command":"/nonexistent/plugin"}}',
@@ -117,13 +117,13 @@ test("leave of a cluster that never joined changes nothing, and says so", async 
 });
 
 test("drain without a context finds the clusters of the current context's clusterset", async () => {
-  await using c2 = await staticMember("c2");
-  await using other = await staticMember("c2", "test");
+  await using c2 = await fakeMember("c2");
+  await using other = await fakeMember("c2", "test");
   using operator = new CommandLine({
-    one: one.kubeconfig,
-    two: c2.kubeconfig,
-    again: c2.kubeconfig,
-    test: other.kubeconfig,
+    one: one.inline,
+    two: c2.inline,
+    again: c2.inline,
+    test: other.inline,
     gone: kubeconfigOf(gone),
   });
   const { code, out, note } = await operator.run("drain", "c2", "--for", "1h");
@@ -132,9 +132,9 @@ test("drain without a context finds the clusters of the current context's cluste
   assert.deepEqual([c2.writes.length, other.writes.length], [1, 0]);
   assert.match(note, /^unknown: gone: .*ECONNREFUSED/m);
   using stranger = new CommandLine({
-    bare: bare.kubeconfig,
-    two: c2.kubeconfig,
-    test: other.kubeconfig,
+    bare: bare.inline,
+    two: c2.inline,
+    test: other.inline,
   });
   const unclear = await stranger.run("drain", "c2", "--for", "1h");
   assert.equal(unclear.code, 1);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { StaticApiServer, type StaticObject } from "../test/doubles/static-api-server.ts";
-import { STATIC_PORTS, staticProperties } from "../test/doubles/static-member.ts";
+import { FakeApiServer } from "../test/doubles/fake-api-server.ts";
+import { FAKE_PORTS, fakeProperties } from "../test/doubles/fake-member.ts";
 import { importObject, sliceObject } from "../test/generators/objects.ts";
 import { CommandLine } from "../test/stages/command-line.ts";
 
@@ -9,44 +9,41 @@ import { CommandLine } from "../test/stages/command-line.ts";
 
 const HOSTILE =
   "x\u001b]52;c;ZXZpbA==\u0007\u001b[2K\r\none   forged   row\u202e\u009b1m\u2028\u0085y";
-const PORTS = STATIC_PORTS;
-const listed = (one: object) => one as StaticObject;
+const PORTS = FAKE_PORTS;
 const CONDITION = { type: "Ready", status: "False", reason: HOSTILE, message: HOSTILE };
 const NODE = { apiVersion: "v1", metadata: { name: "n1" }, spec: {} };
 const OBJECTS = {
   serviceimports: [
-    listed({
+    {
       ...importObject("shop/web", ["241.0.0.1"], PORTS),
       status: { conditions: [CONDITION] },
-    }),
+    },
   ],
   serviceexports: [
-    listed({
+    {
       metadata: { namespace: "shop", name: "web", annotations: { note: HOSTILE } },
       status: { conditions: [CONDITION, { ...CONDITION, type: "Conflict", status: "True" }] },
-    }),
+    },
   ],
   endpointslices: [
-    listed(
-      sliceObject("web-c2", "shop/web", { cluster: "c2", region: HOSTILE }, PORTS, [
-        { addresses: ["10.2.0.1"], zone: HOSTILE, nodeName: HOSTILE },
-      ]),
-    ),
+    sliceObject("web-c2", "shop/web", { cluster: "c2", region: HOSTILE }, PORTS, [
+      { addresses: ["10.2.0.1"], zone: HOSTILE, nodeName: HOSTILE },
+    ]),
   ],
-  clusterproperties: staticProperties({ "cluster.clusterset.k8s.io": HOSTILE }),
+  clusterproperties: fakeProperties({ "cluster.clusterset.k8s.io": HOSTILE }),
   nodes: [NODE],
   services: [
-    listed({
+    {
       metadata: { namespace: "shop", name: "web", annotations: { note: HOSTILE } },
       spec: { type: HOSTILE, clusterIP: "10.0.0.1", ports: PORTS },
-    }),
+    },
   ],
   pods: [
-    listed({
+    {
       metadata: { namespace: "clusterset-proxy", name: "clusterset-agent-x" },
       spec: { nodeName: "n1" },
       status: { containerStatuses: [{ state: { waiting: { reason: HOSTILE } } }] },
-    }),
+    },
   ],
 };
 
@@ -71,8 +68,8 @@ const COMMANDS = [
 
 for (const format of [[], ["-o", "json"], ["-o", "yaml"]])
   test(`no text of others controls the terminal, or begins a line: ${format.join(" ") || "table"}`, async () => {
-    await using server = await StaticApiServer.start({ objects: OBJECTS });
-    using user = new CommandLine({ one: server.kubeconfig });
+    await using server = await FakeApiServer.start({ objects: OBJECTS });
+    using user = new CommandLine({ one: server.inline });
     let shown = 0;
     for (const command of COMMANDS) {
       const { out, note } = await user.run(...command, ...format);

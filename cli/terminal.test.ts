@@ -3,27 +3,27 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { PassThrough } from "node:stream";
 import { after, before, test } from "node:test";
-import { kubeconfigOf, StaticApiServer } from "../test/doubles/static-api-server.ts";
-import { staticProperties } from "../test/doubles/static-member.ts";
+import { FakeApiServer, kubeconfigOf } from "../test/doubles/fake-api-server.ts";
+import { fakeProperties } from "../test/doubles/fake-member.ts";
 import { CommandLine } from "../test/stages/command-line.ts";
 import { ask } from "./ask.ts";
 
 // The program on a pseudo-terminal (script, of util-linux), with a person who types.
 
-let server: StaticApiServer;
-let silent: StaticApiServer;
+let server: FakeApiServer;
+let silent: FakeApiServer;
 let user: CommandLine;
 before(async () => {
-  server = await StaticApiServer.start({
+  server = await FakeApiServer.start({
     objects: {
       namespaces: ["kube-system", "clusterset-proxy"].map((name) => ({
         ...{ apiVersion: "v1", metadata: { name } },
       })),
-      clusterproperties: staticProperties({ "cluster.clusterset.k8s.io": "c1" }),
+      clusterproperties: fakeProperties({ "cluster.clusterset.k8s.io": "c1" }),
     },
   });
-  silent = await StaticApiServer.start({ silent: true });
-  user = new CommandLine({ one: server.kubeconfig, silent: kubeconfigOf(silent.url) });
+  silent = await FakeApiServer.start({ silent: true });
+  user = new CommandLine({ one: server.inline, silent: kubeconfigOf(silent.url) });
 });
 after(async () => {
   user?.[Symbol.dispose]();

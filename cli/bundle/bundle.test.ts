@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { StaticApiServer } from "../../test/doubles/static-api-server.ts";
+import { FakeApiServer } from "../../test/doubles/fake-api-server.ts";
 import { CommandLine } from "../../test/stages/command-line.ts";
 import { withoutKnownTokens } from "./collect.ts";
 import { END, entry } from "./ustar.ts";
@@ -209,12 +209,12 @@ test("names that an API server answers lead to no file outside of the archive's 
   const namespace = "clusterset-proxy";
   const labels = { "app.kubernetes.io/name": "clusterset-agent" };
   const names = ["..", "a\u001b[2K\nb", "x".repeat(250)];
-  await using server = await StaticApiServer.start({
+  await using server = await FakeApiServer.start({
     objects: {
       pods: names.map((name) => ({ apiVersion: "v1", metadata: { namespace, name, labels } })),
     },
   });
-  using user = new CommandLine({ one: server.kubeconfig });
+  using user = new CommandLine({ one: server.inline });
   const folder = mkdtempSync(join(tmpdir(), "csp-bundle-"));
   try {
     const file = join(folder, "bundle.tar.gz");

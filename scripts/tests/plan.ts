@@ -84,11 +84,7 @@ export const PLAN: readonly Row[] = [
   apiserver("controller", 28),
   apiserver("{registry-rights,cli-status}", 22),
   row("test", "test/apiserver/local-node.test.ts", { ...SERVERS, only: "in a pod", seconds: 16 }),
-  row("test", "test/apiserver/conformance.test.ts", {
-    ...SERVERS,
-    only: "own API server",
-    seconds: 20,
-  }),
+  apiserver("conformance", 20),
   apiserver("writer", 9),
   row("test", "test/apiserver/install-manifests.test.ts", {
     ...SERVERS,
@@ -98,12 +94,12 @@ export const PLAN: readonly Row[] = [
   apiserver("{admission-policies,registry-objects}", 7),
   apiserver("cli-explain-drill", 14),
   apiserver(
-    "{cli-join,cli-join-after,cli-join-hub,cli-rotate-leave,cli-bundle-drain,agent-faults,checklist}",
+    "{agent-objects,cli-join,cli-join-hub,cli-rotate-leave,cli-bundle-drain,agent-faults,checklist,hub}",
     70,
     "all",
   ),
-  apiserver("{controller-faults,hostile-peer,other-release}", 80, "all"),
-  row("all", "test/apiserver/{cli-migrate,peer-faults}.test.ts", {
+  apiserver("{controller-faults,hostile-peer,other-release,kubernetes-controllers}", 80, "all"),
+  row("all", "test/apiserver/cli-migrate.test.ts", {
     needs: ["api-server", "kubelets", "coredns"],
     seconds: 110,
   }),

@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { writeFileSync } from "node:fs";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { RESOURCES, type Resource } from "../../agent/sources/kubernetes/queries.ts";
@@ -159,20 +158,6 @@ test("A kind cannot be read while its conversion webhook is down", async () => {
     endpoint: "10.1.0.17",
   });
   assert.equal(told.at(-1), "serviceimports watching");
-});
-
-test("With an invalid kubeconfig the agent keeps using the last valid one", async () => {
-  const path = stage.plane.kubeconfig({ user: AGENT });
-  await survives({
-    happens: async () => {
-      writeFileSync(path, "{");
-      await stage.plane.kill();
-      await stage.plane.start();
-    },
-    ends: async () => void stage.plane.kubeconfig({ user: AGENT }),
-    endpoint: "10.1.0.18",
-  });
-  assert.match(stage.agent.log, /Reading kubeconfig failed; using the last valid one/);
 });
 
 /** Restarts the agent while the API server is down; returns its `/readyz`. */

@@ -62,18 +62,19 @@ export class AgentStage implements AsyncDisposable {
     return this.lab.node("c1", "n1");
   }
 
-  /** An agent that was not started yet. */
-  newAgent(): AgentProcess {
+  /** An agent that was not started yet; `more`: flags of its own. */
+  newAgent(...more: readonly string[]): AgentProcess {
     const kubeconfig = this.plane.kubeconfig({ user: AGENT });
     const flags = ["--node-name", "n1", "--clusterset-cidr", "241.0.0.0/8,fd00:241::/108"];
-    this.agent = new AgentProcess(this.node, { kubeconfig }, [...flags, ...this.#flags]);
+    const all = [...flags, ...this.#flags, ...more];
+    this.agent = new AgentProcess(this.node, { kubeconfig }, all);
     return this.agent;
   }
 
   /** Another agent instead of the one that runs; waits until the kernel is as it plans. */
-  async restartAgent(): Promise<void> {
+  async restartAgent(...more: readonly string[]): Promise<void> {
     if (this.agent.started) await this.agent.stop();
-    await this.newAgent().start();
+    await this.newAgent(...more).start();
   }
 
   /** Gives the agent its rights; `but`: on this resource none. */

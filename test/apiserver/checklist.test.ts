@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
+import { byHandCases } from "./by-hand.ts";
 import { ControllerStage, IMPORT, SLICE } from "./controller-stage.ts";
 import { clusterProperty } from "./crds.ts";
 import { deleteNamespace } from "./namespace-end.ts";
+import { olderCases } from "./older-crds.ts";
 import { ServiceCase } from "./service-case.ts";
 
 // What KEP-1645 asks for, item by item of docs/MCS-API.md, as far as a real API server could differ from the one in memory
@@ -21,19 +23,19 @@ const ENDPOINTS = [
   ...(conditions !== undefined && { conditions }),
 }));
 
-describe("three clusters that read each other", { concurrency: 6 }, () => {
-  let stage: ControllerStage;
-  before(async () => {
-    stage = await ControllerStage.open({
-      clusters: ["c1", "c2", "c3"],
-      flags: ["--clusterset-cidr", "241.0.0.0/8,fdc5::/64"],
-    });
-    for (const { id, plane } of stage.clusters)
-      await plane.admin.apply(clusterProperty("region.topology.k8s.io", `region-${id}`));
-    await stage.start();
+let stage: ControllerStage;
+before(async () => {
+  stage = await ControllerStage.open({
+    clusters: ["c1", "c2", "c3"],
+    flags: ["--clusterset-cidr", "241.0.0.0/8,fdc5::/64", "--explicit-vip-cidrs", "1.2.3.0/24"],
   });
-  after(() => stage[Symbol.asyncDispose]());
+  for (const { id, plane } of stage.clusters)
+    await plane.admin.apply(clusterProperty("region.topology.k8s.io", `region-${id}`));
+  await stage.start();
+});
+after(() => stage[Symbol.asyncDispose]());
 
+describe("three clusters that read each other", { concurrency: 6 }, () => {
   test("item 9: a change of the Service changes the import, and the VIP stays", async () => {
     const story = await ServiceCase.open(stage);
     await story.serve("c1");
@@ -369,3 +371,9 @@ describe("three clusters that read each other", { concurrency: 6 }, () => {
     }
   });
 });
+
+describe("imports that a person wrote", () => byHandCases(() => stage));
+
+describe("a cluster that serves v1alpha1 only, and one with an older CRD", { concurrency: 3 }, () =>
+  olderCases(() => stage),
+);

@@ -13,6 +13,7 @@ import { eventually } from "../stages/agent-process.ts";
 import { CommandLine } from "../stages/command-line.ts";
 import type { ApiReference } from "./api-client.ts";
 import type { ControlPlane } from "./control-plane.ts";
+import { hubRights } from "./controller-rights.ts";
 import { ControllerStage, IMPORT } from "./controller-stage.ts";
 import { PodPorts } from "./pod-ports.ts";
 
@@ -256,26 +257,26 @@ test("of importing clusters that are named, drain concerns these; without a name
 });
 
 test("with a hub, drain annotates the namespace of the cluster's registry there", async () => {
-  await using stage = await ControllerStage.open({ clusters: ["c1"], registry: "hub" });
-  using operator = new CommandLine({ hub: stage.hub.inlineKubeconfig({ user: "admin" }) });
-  const { code, out } = await operator.run("drain", "c1", "--for", "30m");
-  assert.equal(code, 0);
-  const namespace = {
-    apiVersion: "v1",
-    kind: "Namespace",
-    metadata: { name: registryNamespace("c1") },
-  };
+  // c2's API server is the hub of another clusterset.
+  const hub = mesh.cluster("c2").plane;
+  for (const object of hubRights(["c9"])) await hub.admin.apply(object);
+  using operator = new CommandLine({ hub: hub.inlineKubeconfig({ user: "admin" }) });
+  const { code, out, note } = await operator.run("drain", "c9", "--for", "30m");
+  assert.equal(code, 0, note);
+  const metadata = { name: registryNamespace("c9") };
   assert.match(out, /^hub: namespace\/\S+ drained, effective in all clusters of the hub\n/);
-  assert.match(String(await stated(stage.hub, namespace)), /for=1800s/);
+  const namespace = { apiVersion: "v1", kind: "Namespace", metadata };
+  assert.match(String(await stated(hub, namespace)), /for=1800s/);
+  await hub.admin.delete(namespace);
 });
 
 test("a dry run changes nothing, and an unknown cluster or an invalid length is an error that names it", async () => {
   const dry = await user.run("drain", "c2", "--for", "1h", "--dry-run");
   assert.match(dry.out, /\(dry run\)\n/);
   assert.equal(await stated(mesh.cluster("c1").plane, PEER), undefined);
-  const unknown = await user.run("drain", "c9", "--for", "1h");
+  const unknown = await user.run("drain", "c8", "--for", "1h");
   assert.equal(unknown.code, 1);
-  assert.match(unknown.note, /^No context is cluster c9/);
+  assert.match(unknown.note, /^No context is cluster c8/);
   for (const length of ["2", "31d", "-1h", "1h30m"]) {
     const wrong = await user.run("drain", "c2", `--for=${length}`);
     assert.equal(wrong.code, 2);

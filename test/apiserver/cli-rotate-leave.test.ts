@@ -1,13 +1,19 @@
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { after, before, test } from "node:test";
+import { fileURLToPath } from "node:url";
 import { eventually } from "../stages/agent-process.ts";
 import type { ApiObject } from "./api-client.ts";
+import { kubernetesCommand } from "./commands.ts";
 import { SLICE } from "./controller-stage.ts";
 import { JoinedClusters } from "./joined-clusters.ts";
 
-// `kubectl clusterset rotate`, `upgrade` and `leave` in a mesh of three. The tests are one story, in order.
+// `kubectl clusterset rotate`, `upgrade` and `leave` in a mesh of three; and `join` after an installation with kubectl, which owns the fields.
+// The tests are one story, in order.
 
 const IDS = ["c1", "c2", "c3"] as const;
+const JOIN = ["--clusterset", "prod", "--no-wait", "--yes", "--skip-reachability"];
+const DEPLOY = fileURLToPath(new URL("../../deploy", import.meta.url));
 const FAILOVER = "endpointslice.kubernetes.io/managed-by=cluster-ip-failover.clusterset-proxy.io";
 const [SECRET, ACCOUNT] = [
   { apiVersion: "v1", kind: "Secret" },
@@ -19,10 +25,9 @@ before(async () => {
   set = await JoinedClusters.open(...IDS);
   // The same address, spelled in another way: one that a flag has set.
   const server = set.plane("c1").url.replace("127.0.0.1", "127.1");
-  const flags = ["--skip-reachability", "--no-wait", "--yes", "--api-server", `c1=${server}`];
   // A component with objects outside of our namespace.
-  flags.push("--component", "c3=admission");
-  await set.run("join", ...IDS, "--clusterset", "prod", ...flags);
+  const flags = ["--api-server", `c1=${server}`, "--component", "c3=admission"];
+  await set.run("join", ...IDS, ...JOIN, ...flags);
   await set.start(IDS);
   for (const id of IDS) await set.cluster(id).namespace("shop");
   for (const [i, id] of IDS.entries()) {
@@ -100,7 +105,7 @@ test("a rotation that broke off before the old token was deleted is completed, a
     /^c2: clusterset-proxy\/secret\/peer-c1 continues with the token in c2-later$/m,
   );
   assert.ok(!Object.keys(await tokens("c1")).includes(current));
-  const again = await set.run("join", ...IDS, "--clusterset", "prod", "--no-wait", "--yes");
+  const again = await set.run("join", ...IDS, ...JOIN);
   assert.match(again.out, /^nothing to do$/m);
 });
 
@@ -182,19 +187,24 @@ test("leave withdraws a cluster from the others before it removes its programs, 
   assert.deepEqual(await set.cluster("c3").list(SLICE, "shop", FAILOVER), []);
 });
 
-test("a cluster that left is no member: leave says so; and it can join again", async () => {
+test("a cluster that left is no member, and leave says so", async () => {
   const { out } = await set.run("leave", "c3", "--yes");
   assert.match(out, /^c3: not a member: nothing to delete/);
   assert.doesNotMatch(out, /deleted$/m);
-  await set.run(
-    "join",
-    ...IDS,
-    "--clusterset",
-    "prod",
-    "--no-wait",
-    "--yes",
-    "--skip-reachability",
-  );
+});
+
+test("it can join again after kubectl apply, client-side or server-side, without a conflict or a change of its programs", async () => {
+  const kubectl = ["--kubeconfig", set.user.kubeconfig, "--context", "c3", "apply"];
+  for (const how of [[], ["--server-side"]]) {
+    await set.run("leave", "c3", "--yes");
+    for (const what of [`-f${DEPLOY}/crds`, `-k${DEPLOY}/overlays/mesh`])
+      execFileSync(kubernetesCommand("kubectl"), [...kubectl, ...how, what]);
+    const { out } = await set.run("join", ...IDS, ...JOIN);
+    assert.doesNotMatch(out, /conflict/);
+    for (const program of ["deployment/clusterset-controller", "daemonset/clusterset-agent"])
+      assert.match(out, new RegExp(`^c3 +unchanged +clusterset-proxy/${program}$`, "m"));
+    assert.match((await set.run("join", ...IDS, ...JOIN)).out, /^nothing to do$/m);
+  }
   await set.start(["c3"]);
   await set.cluster("c3").untilImported("shop/web", ["10.1.3.8", "10.2.3.7"]);
 });
@@ -203,15 +213,9 @@ test("leave --keep-programs leaves no token by which others read the registry", 
   const { out } = await set.run("leave", "c3", "--keep-programs", "--yes");
   for (const id of ["c1", "c2"])
     assert.match(out, new RegExp(`^c3: clusterset-registry-c3/serviceaccount/${id} deleted$`, "m"));
-  const kind = { apiVersion: "v1", kind: "ServiceAccount" };
-  const accounts = await set
-    .plane("c3")
-    .admin.list({ ...kind, metadata: { namespace: "clusterset-registry-c3" } });
-  const names = accounts.map(({ metadata }) => (metadata as { name: string }).name);
-  assert.deepEqual(
-    names.filter((name) => name !== "default"),
-    [],
-  );
+  const metadata = { namespace: "clusterset-registry-c3" };
+  const accounts = await set.plane("c3").admin.list({ ...ACCOUNT, metadata });
+  assert.deepEqual(new Set(accounts.map(nameOf)), new Set(["default"]));
 });
 
 /** Names of all objects of a cluster that tell of us, as docs/guides/uninstall.md lists them. */

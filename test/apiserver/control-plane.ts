@@ -7,13 +7,7 @@ import { removeRun, SCRATCH } from "../lab/removal.ts";
 import { newRun, type Run } from "../lab/run.ts";
 import { ApiClient } from "./api-client.ts";
 import { apiServerFiles, startApiServer, writeServiceAccountKey } from "./api-server.ts";
-import {
-  type Asked,
-  type AuditEvent,
-  readAudit,
-  readAuditEvents,
-  writeAuditPolicy,
-} from "./audit.ts";
+import { type Asked, readAudit, writeAuditPolicy } from "./audit.ts";
 import { CertificateAuthority } from "./certificates.ts";
 import { ControllerManager, type ControllerManagerFlags } from "./controllers.ts";
 import { installCrds, removeCrds, untilCrdsServed } from "./crds.ts";
@@ -245,11 +239,6 @@ export class ControlPlane implements AsyncDisposable {
   /** Authenticated requests of a user other than `admin` so far: rejected tokens have no user. */
   asked(user: string): Asked[] {
     return readAudit(apiServerFiles(this.directory).audit, user);
-  }
-
-  /** Requests of all users but `admin` so far. */
-  audit(): AuditEvent[] {
-    return readAuditEvents(apiServerFiles(this.directory).audit);
   }
 
   /**

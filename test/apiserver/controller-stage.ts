@@ -152,7 +152,7 @@ export class ControllerStage implements AsyncDisposable {
   async #introduce(): Promise<void> {
     for (const peer of this.clusters) {
       for (const cluster of this.clusters) {
-        if (cluster !== peer) await cluster.plane.admin.apply(await peerSecret(peer));
+        if (cluster !== peer) await cluster.plane.admin.apply(secretOf(peer));
       }
     }
   }
@@ -168,8 +168,13 @@ async function allStarted(options: readonly ControlPlaneOptions[]): Promise<Cont
   throw failed.reason;
 }
 
-/** A Secret of `peer` for the other clusters of a mesh. */
-export async function peerSecret({ id, plane }: StagedCluster): Promise<object> {
+/** A Secret of a cluster for the others of a mesh. */
+export function secretOf({ id, plane }: StagedCluster): object {
+  return peerSecret(id, plane.inlineKubeconfig({ user: PEER }));
+}
+
+/** The same for a cluster that is read with this kubeconfig. */
+export function peerSecret(id: string, kubeconfig: string): object {
   return {
     apiVersion: "v1",
     kind: "Secret",
@@ -179,7 +184,7 @@ export async function peerSecret({ id, plane }: StagedCluster): Promise<object> 
       labels: { "clusterset-proxy.io/peer": id },
       annotations: POD_RANGES,
     },
-    stringData: { kubeconfig: plane.inlineKubeconfig({ user: PEER }) },
+    stringData: { kubeconfig },
   };
 }
 

@@ -74,7 +74,7 @@ test("Events describe a conflict and its end, and no request was forbidden", asy
   }
 });
 
-test("a restarted controller writes nothing, and neither does an idle one", async () => {
+test("a restarted controller writes nothing, and neither does an idle one; a change of one export is one write", async () => {
   await c2.atRest();
   const before = c2.writes().length;
   await c2.stop();
@@ -82,6 +82,14 @@ test("a restarted controller writes nothing, and neither does an idle one", asyn
   await c2.untilLogged("this replica reconciles");
   await sleep(3000);
   assert.deepEqual(c2.writes().slice(before), []);
+  await c1.endpoints("shop/web", ["10.1.0.8"]);
+  await c2.untilImported("shop/web", ["10.1.0.8", "10.2.0.7"]);
+  await c2.atRest();
+  const after = c2.writes().slice(before);
+  assert.deepEqual(
+    after.map(({ verb }) => verb),
+    ["patch"],
+  );
 });
 
 test("a deleted export leaves no slice, and no IPAddress; without a peer's Secret, its exports are withdrawn", async () => {

@@ -1,22 +1,23 @@
 import assert from "node:assert/strict";
-import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import { createInterface } from "node:readline";
 import { after, before, describe, test } from "node:test";
-import { fileURLToPath } from "node:url";
 import type { ExportedMetadata } from "../../controller/model/facts.ts";
 import { encodeCluster, encodeRecord, encodeSlice } from "../../controller/registry/encode.ts";
 import { registryNamespace, sliceName } from "../../controller/registry/names.ts";
 import { exportRecord } from "../generators/export-records.ts";
+import { ControllerStage, peerSecret, type StagedCluster } from "./controller-stage.ts";
 
-// A peer whose API server sends anything that fills memory, beside one that behaves: the reading part of the controller stays
-// below 768 MB, three quarters of what its pod may have, and the other peer's changes arrive.
+// A peer whose API server sends anything that fills memory, beside one that behaves: the controller stays below 768 MB, three
+// quarters of what its pod may have, and the other peer's changes arrive.
 
 const MOST_MEGABYTES = 768;
 /** What Node gives itself in a container of 1 GiB, measured: 560 MB in all. With this machine's memory it collects garbage later. */
 const HEAP = ["--max-old-space-size=512", "--max-semi-space-size=16"];
-const READER = fileURLToPath(new URL("hostile-peer-reader.ts", import.meta.url));
+const CONTROLLER = new URL("../../controller/main.ts", import.meta.url).pathname;
+/** So that peers need no certificate. */
+const ALLOWED = ["--peer-kubeconfig-allow", "http"];
 
 type Kind = "endpointslices" | "leases" | "serviceimports";
 type Fields = Readonly<Record<string, unknown>>;
@@ -50,7 +51,7 @@ class Peer {
   );
   readonly #watches = new Map<ServerResponse, Kind>();
   #attack: Attack = {};
-  #waiting: (() => void)[] = [];
+  readonly #waiting = new Map<Kind, () => void>();
 
   constructor(id: string) {
     this.id = id;
@@ -128,11 +129,11 @@ class Peer {
     }
   }
 
-  /** Attacks each watch from now on. Settles when all of it was sent once. */
+  /** Attacks each watch from now on. Settles when all of it was sent once, or the client left before its end. */
   async attack(attack: Attack): Promise<void> {
     this.#attack = attack;
-    const done = Object.keys(attack).map(
-      () => new Promise<void>((done) => this.#waiting.push(done)),
+    const done = (Object.keys(attack) as Kind[]).map(
+      (kind) => new Promise<void>((done) => this.#waiting.set(kind, done)),
     );
     for (const response of this.#watches.keys()) response.destroy();
     await Promise.all(done);
@@ -156,7 +157,8 @@ class Peer {
     response.writeHead(200, { "content-type": "application/json" });
     this.#watches.set(response, kind);
     response.once("close", () => this.#watches.delete(response));
-    const attack = this.#attack[kind];
+    const attacks = this.#attack;
+    const attack = attacks[kind];
     if (attack === undefined) {
       for (const one of this.objects.values())
         if (one.kind === kind) response.write(event(one.object));
@@ -167,7 +169,8 @@ class Peer {
       if (response.destroyed) break;
       if (!response.write(text)) await drained(response);
     }
-    this.#waiting.shift()?.();
+    // A response that an attack before this one had begun ends here, too.
+    if (attacks === this.#attack) this.#waiting.get(kind)?.();
   }
 }
 
@@ -259,39 +262,26 @@ const ATTACKS: Readonly<Record<string, (peer: Peer) => Attack>> = {
 
 describe("a hostile peer", () => {
   const [hostile, calm] = [new Peer("c2"), new Peer("c3")];
-  let reader: ChildProcess;
-  const said: string[] = [];
-  let wake = (): void => undefined;
-
-  /** The first line from now on that begins like this. */
-  async function line(start: string): Promise<string> {
-    for (;;) {
-      const found = said.find((one) => one.startsWith(start));
-      if (found !== undefined) return found;
-      assert.equal(reader.exitCode, null, "the reader has ended");
-      await new Promise<void>((resolve) => {
-        wake = resolve;
-      });
-    }
-  }
+  let stage: ControllerStage;
+  let c1: StagedCluster;
 
   before(async () => {
+    const program = [process.execPath, ...HEAP, CONTROLLER];
+    stage = await ControllerStage.open({ clusters: ["c1"], program, flags: ALLOWED });
+    c1 = stage.cluster("c1");
+    await c1.namespace("calm");
     calm.put("serviceimports", calm.record("calm/web"));
-    const urls = [await hostile.listen(), await calm.listen()];
-    reader = spawn(process.execPath, [...HEAP, READER, ...urls], {
-      stdio: ["pipe", "pipe", "inherit"],
-    });
-    assert.ok(reader.stdout);
-    reader.once("exit", () => wake());
-    createInterface(reader.stdout).on("line", (one) => {
-      said.push(one);
-      wake();
-    });
-    await line("calm/web");
+    calm.put("endpointslices", calm.slice("calm/web", 0, ["10.3.0.99"]));
+    for (const peer of [hostile, calm]) {
+      const kubeconfig = kubeconfigOf(await peer.listen());
+      await c1.plane.admin.apply(peerSecret(peer.id, kubeconfig));
+    }
+    await stage.start();
+    await c1.untilImported("calm/web", ["10.3.0.99"]);
   });
 
-  after(() => {
-    reader.kill();
+  after(async () => {
+    await stage[Symbol.asyncDispose]();
     for (const peer of [hostile, calm]) peer.close();
   });
 
@@ -300,10 +290,9 @@ describe("a hostile peer", () => {
       const sent = hostile.attack(attackOf(hostile));
       const address = `10.3.0.${i + 1}`;
       calm.put("endpointslices", calm.slice("calm/web", 0, [address]));
-      const waiting = line(`calm/web [{"addresses":["${address}"]`);
-      await Promise.all([waiting, sent]);
-      reader.stdin?.write(`${i}\n`);
-      const megabytes = Number((await line(`peak ${i} `)).split(" ").at(-1)) / 1024;
+      await Promise.all([c1.untilImported("calm/web", [address]), sent]);
+      const status = readFileSync(`/proc/${c1.process.pid}/status`, "utf8");
+      const megabytes = Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1]) / 1024;
       t.diagnostic(`peak of memory: ${Math.round(megabytes)} MB`);
       assert.ok(megabytes < MOST_MEGABYTES, `${Math.round(megabytes)} MB`);
     });
@@ -313,11 +302,16 @@ describe("a hostile peer", () => {
     hostile.put("serviceimports", hostile.record("calm/web"));
     hostile.put("endpointslices", hostile.slice("calm/web", 0, ["10.2.0.1"]));
     hostile.relent();
-    for (;;) {
-      const last = said.findLast((one) => one.startsWith("calm/web")) ?? "";
-      if (last.includes("10.2.0.1") && last.includes("10.3.0.")) return;
-      said.length = 0;
-      await line("calm/web");
-    }
+    const last = `10.3.0.${Object.keys(ATTACKS).length}`;
+    await c1.untilImported("calm/web", ["10.2.0.1", last]);
   });
 });
+
+function kubeconfigOf(server: string): string {
+  return JSON.stringify({
+    clusters: [{ name: "c", cluster: { server } }],
+    users: [{ name: "u", user: {} }],
+    contexts: [{ name: "c", context: { cluster: "c", user: "u" } }],
+    "current-context": "c",
+  });
+}

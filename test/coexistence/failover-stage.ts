@@ -2,8 +2,9 @@ import { ControllerStage, SLICE, type StagedCluster } from "../apiserver/control
 import { Lab } from "../lab/lab.ts";
 import type { Namespace } from "../lab/namespace.ts";
 import type { Process } from "../lab/process.ts";
-import { request, startServer } from "../lab/programs.ts";
+import { startServer } from "../lab/programs.ts";
 import { eventually } from "../stages/agent-process.ts";
+import { call } from "./call.ts";
 import { KubeProxy, type Mode } from "./kube-proxy.ts";
 
 const ASK = "clusterset-proxy.io/cluster-ip-failover";
@@ -165,11 +166,8 @@ export class FailoverStage implements AsyncDisposable {
   }
 
   /** Which pod responds, or the error. */
-  async call(from: Namespace, address: string, port = 80): Promise<string> {
-    const host = address.includes(":") ? `[${address}]` : address;
-    const argv = request("--timeout", "1000", `tcp://${host}:${port}`);
-    const { name, error } = JSON.parse((await from.run(argv)).stdout);
-    return name ?? error;
+  call(from: Namespace, address: string, port = 80): Promise<string> {
+    return call(from, address, port, 1);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

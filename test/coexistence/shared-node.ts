@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import type { TestedBackend } from "../backends/tested-backend.ts";
@@ -5,6 +6,7 @@ import { importObject, sliceObject } from "../generators/objects.ts";
 import type { Namespace } from "../lab/namespace.ts";
 import { request } from "../lab/programs.ts";
 import { AgentProcess, ManifestDirectory } from "../stages/agent-process.ts";
+import { call } from "./call.ts";
 import type { Cluster, Server } from "./cluster.ts";
 import { KubeProxy, type Mode } from "./kube-proxy.ts";
 
@@ -67,8 +69,9 @@ export class SharedNode {
 
   /** Throws unless the pod and the node itself are answered at port 80 there. */
   async answered(address: string): Promise<void> {
-    const argv = request(`tcp://${address}:80`);
-    await Promise.all([this.client.exec(argv), this.node.exec(argv)]);
+    const places = [this.client, this.node];
+    const answers = await Promise.all(places.map((from) => call(from, address, 80, 10)));
+    for (const answer of answers) assert.match(answer, /^[abc]$/);
   }
 
   /** The result of a connection from the pod: the responding pod, or the error. */

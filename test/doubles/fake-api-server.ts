@@ -3,13 +3,25 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
+import { json } from "node:stream/consumers";
 import { systemClock } from "../../common/clock.ts";
+import type { ApiWrite } from "../../common/kubernetes/api-server.ts";
+import type { Fields } from "./memory/fields.ts";
 import { CALM, MemoryApiServer } from "./memory/memory-api-server.ts";
 
 /** Answers one request, well or badly. */
 export type Answer = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** An API server over HTTP, on the loopback, with a kubeconfig that leads to it. */
+interface FakeOptions {
+  /** What it has, by resource, such as `services`, whatever a real API server would say to it. */
+  readonly objects?: Readonly<Record<string, readonly object[]>>;
+  /** API groups that are not served. */
+  readonly without?: readonly string[];
+  /** True: accepts requests, and never answers. */
+  readonly silent?: boolean;
+}
+
+/** An API server over HTTP, on the loopback, with a kubeconfig that leads to it: objects in memory, or what a test answers. */
 export class FakeApiServer implements AsyncDisposable {
   /** The default responses. */
   readonly #memory = new MemoryApiServer("fake", systemClock, Math.random);
@@ -17,13 +29,18 @@ export class FakeApiServer implements AsyncDisposable {
   readonly answers: Answer[] = [];
   /** All requests, and when their connections ended. */
   readonly requests: IncomingMessage[] = [];
+  /** The path of the kubeconfig. */
   readonly kubeconfig: string;
+  readonly #without: readonly string[];
   readonly #directory: string;
   readonly #server: Server;
   readonly #heard: (() => void)[] = [];
 
-  private constructor() {
+  private constructor({ objects = {}, without = [], silent = false }: FakeOptions) {
+    this.#without = without;
     this.#memory.weather = CALM;
+    for (const [resource, all] of Object.entries(objects))
+      for (const one of all) this.#add(resource, one as Fields & Named);
     this.#directory = mkdtempSync(join(tmpdir(), "csp-fake-api-"));
     this.kubeconfig = this.file("kubeconfig");
     this.#server = createServer((request, response) => {
@@ -31,12 +48,12 @@ export class FakeApiServer implements AsyncDisposable {
       for (const heard of this.#heard.splice(0)) heard();
       const answer = this.answers.shift();
       if (answer !== undefined) answer(request, response);
-      else void this.#answer(request, response);
+      else if (!silent) void this.#answer(request, response);
     });
   }
 
-  static async start(): Promise<FakeApiServer> {
-    const fake = new FakeApiServer();
+  static async start(options: FakeOptions = {}): Promise<FakeApiServer> {
+    const fake = new FakeApiServer(options);
     await new Promise<void>((resolve) => fake.#server.listen(0, "127.0.0.1", resolve));
     fake.writeKubeconfig({ token: "first" });
     return fake;
@@ -47,6 +64,21 @@ export class FakeApiServer implements AsyncDisposable {
     return typeof address === "object" && address !== null ? address.port : 0;
   }
 
+  get url(): string {
+    return `http://127.0.0.1:${this.port}`;
+  }
+
+  /** The text of a kubeconfig with one context. */
+  get inline(): string {
+    return kubeconfigOf(this.url);
+  }
+
+  /** Requests that were to change something: `METHOD path`. */
+  get writes(): string[] {
+    const writes = this.requests.filter(({ method }) => method !== "GET");
+    return writes.map(({ method, url }) => `${method} ${url}`);
+  }
+
   /** The path of a file in a directory of its own. */
   file(name: string): string {
     return join(this.#directory, name);
@@ -54,14 +86,7 @@ export class FakeApiServer implements AsyncDisposable {
 
   /** Puts another kubeconfig in its place, as tools do: by renaming. */
   writeKubeconfig(user: object): void {
-    const server = `http://127.0.0.1:${this.port}`;
-    const config = {
-      "current-context": "here",
-      clusters: [{ name: "c", cluster: { server } }],
-      users: [{ name: "u", user }],
-      contexts: [{ name: "here", context: { cluster: "c", user: "u" } }],
-    };
-    writeFileSync(this.file("new"), JSON.stringify(config));
+    writeFileSync(this.file("new"), kubeconfigOf(this.url, user));
     renameSync(this.file("new"), this.kubeconfig);
   }
 
@@ -82,13 +107,30 @@ export class FakeApiServer implements AsyncDisposable {
     rmSync(this.#directory, { recursive: true });
   }
 
+  #add(resource: string, object: Fields & Named): void {
+    const { namespace, name } = object.metadata;
+    const key = namespace === undefined ? name : `${namespace}/${name}`;
+    this.#memory.objects.replace(resource, key, object, "author");
+    const has = namespace === undefined || this.#memory.objects.get("namespaces", namespace);
+    if (!has) this.#add("namespaces", { metadata: { name: namespace } });
+  }
+
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { method = "", url = "" } = request;
+    const { pathname } = new URL(url, this.url);
+    const group = pathname.split("/")[2] ?? "";
+    if (pathname === "/version") return void response.end('{"major":"1","minor":"33"}');
+    if (pathname.endsWith("/log")) return void response.end("a line\n");
+    if (pathname.split("/").length < 4 || this.#without.includes(group))
+      return void response.writeHead(404).end("404 page not found\n");
     const end = new AbortController();
     response.on("close", () => end.abort());
+    const write = { method, body: method === "GET" ? undefined : await json(request) };
     const { status, body } = await this.#memory.request({
-      path: request.url ?? "",
+      path: url,
       signal: end.signal,
       silence: 3_600_000,
+      ...(method !== "GET" && { write: write as ApiWrite }),
     });
     response.writeHead(status);
     response.flushHeaders();
@@ -96,4 +138,18 @@ export class FakeApiServer implements AsyncDisposable {
       .on("error", () => response.destroy())
       .pipe(response);
   }
+}
+
+interface Named {
+  readonly metadata: { readonly name: string; readonly namespace?: string };
+}
+
+/** The text of a kubeconfig with one context. `server`: URL. */
+export function kubeconfigOf(server: string, user: object = { token: "secret" }): string {
+  return JSON.stringify({
+    "current-context": "here",
+    clusters: [{ name: "c", cluster: { server } }],
+    users: [{ name: "u", user }],
+    contexts: [{ name: "here", context: { cluster: "c", user: "u" } }],
+  });
 }

@@ -1,14 +1,15 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { join } from "node:path";
+import { cpSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { text } from "node:stream/consumers";
 import { after, afterEach, before, test } from "node:test";
 import { kubernetesCommand } from "../apiserver/commands.ts";
 import { ControlPlane } from "../apiserver/control-plane.ts";
 import { CHARTS, type Values } from "./rendered.ts";
 
-// The charts on a real API server: installed, upgraded, adopted and uninstalled. On nodes, test/e2e/helm.ts shows it.
+// The charts on a real API server: installed, upgraded, adopted and uninstalled; and deploy/crds/install. On nodes, test/e2e/helm.ts shows charts.
 
 const ROOT = join(import.meta.dirname, "../..");
 const NAMESPACE = "clusterset-proxy";
@@ -33,14 +34,14 @@ afterEach(async () => {
 });
 
 /** Runs a command for the cluster's admin; returns its output. Throws if it fails. */
-async function run(
-  name: "helm" | "kubectl",
-  argv: readonly string[],
-  input?: unknown,
-): Promise<string> {
-  const kubeconfig = ["--kubeconfig", plane.kubeconfig({ user: "admin" })];
-  const env = { ...process.env, KUBECACHEDIR: `${plane.directory}/kubectl-cache` };
-  const child = spawn(kubernetesCommand(name), [...argv, ...kubeconfig], { env });
+async function run(name: string, argv: readonly string[], input?: unknown): Promise<string> {
+  const env = {
+    ...process.env,
+    KUBECONFIG: plane.kubeconfig({ user: "admin" }),
+    KUBECACHEDIR: `${plane.directory}/kubectl-cache`,
+    PATH: `${dirname(kubernetesCommand("kubectl"))}:${process.env.PATH}`,
+  };
+  const child = spawn(name, [...argv], { env });
   child.stdin.end(input === undefined ? "" : JSON.stringify(input));
   // Not spawnSync: the API server's output goes through this process, too.
   const [out, errors] = await Promise.all([
@@ -57,13 +58,13 @@ function kubectl(...argv: readonly string[]): Promise<string> {
 }
 
 function helm(...argv: readonly string[]): Promise<string> {
-  return run("helm", [...argv, "--namespace", NAMESPACE]);
+  return run(kubernetesCommand("helm"), [...argv, "--namespace", NAMESPACE]);
 }
 
 /** Installs or upgrades a release; returns what Helm prints. */
 function apply(chart: string, values: Values = {}, ...more: readonly string[]): Promise<string> {
   const argv = ["upgrade", "--install", chart, join(CHARTS, chart), "--values", "-", ...more];
-  return run("helm", [...argv, "--namespace", NAMESPACE], values);
+  return run(kubernetesCommand("helm"), [...argv, "--namespace", NAMESPACE], values);
 }
 
 /** Objects of the product, by kind and name. */
@@ -181,7 +182,7 @@ for (const [label, value] of [
   });
 }
 
-test("a CRD with an API version that the chart lacks stays", async () => {
+test("a CRD with an API version that the chart, or deploy/crds, lacks stays", async () => {
   await apply(CRDS);
   const crd = "clusterproperties.about.k8s.io";
   const { versions } = JSON.parse(await kubectl("get", "crd", crd, "-o", "json")).spec;
@@ -189,10 +190,67 @@ test("a CRD with an API version that the chart lacks stays", async () => {
   const patch = { spec: { versions: [...versions, later] } };
   await kubectl("patch", "crd", crd, "--type=merge", "-p", JSON.stringify(patch));
   assert.match(await apply(CRDS), /clusterproperties\S+ stays as it is: it has the API version v1/);
+  assert.match(await install(), /clusterproperties\.about\.k8s\.io stays: it has an API version/);
 });
 
 test("without CRDs, the notes name what is missing; with an identity, Helm refuses to install", async () => {
   assert.match(await apply(PRODUCT), /does not serve multicluster\.x-k8s\.io\/v1beta1/);
   await helm("uninstall", PRODUCT);
   await assert.rejects(apply(PRODUCT, IDENTITY), /ensure CRDs are installed first/);
+});
+
+// deploy/crds/install.
+
+const DIRECTORY = join(ROOT, "deploy/crds");
+const [RELEASE, REVISION] = [
+  "multicluster.x-k8s.io/release-version",
+  "multicluster.x-k8s.io/crd-schema-revision",
+];
+
+async function install(directory = DIRECTORY): Promise<string> {
+  const context = (await kubectl("config", "current-context")).trim();
+  return run(join(directory, "install"), [context]);
+}
+
+/** Gives the installed CRD other labels, and a mark that shows whether it was replaced. */
+function relabel(release: string | null, revision: string | null): Promise<string> {
+  return change({ metadata: { labels: { [RELEASE]: release, [REVISION]: revision } }, ...THEIRS });
+}
+
+/** Release and revision of the installed CRD, and whose it is. */
+async function installed(): Promise<string[]> {
+  const { metadata, spec } = JSON.parse(await kubectl("get", "crd", IMPORTS, "-o", "json"));
+  return [metadata.labels[RELEASE], metadata.labels[REVISION], ...spec.names.categories];
+}
+
+test("deploy/crds/install: CRDs of newer releases stay, others are replaced", async () => {
+  await install();
+  const ours = ["v0.5.2", "0", "multicluster"];
+  assert.deepEqual(await installed(), ours, "the labels of mcs-api's release");
+  for (const [release, revision] of [
+    ["v0.5.2", "1"],
+    ["v0.6.0", "0"],
+    ["v0.10.0", "0"],
+  ] as const) {
+    await relabel(release, revision);
+    const said = await install();
+    assert.match(said, new RegExp(`${IMPORTS} stays: ${release} ${revision} is newer`));
+    assert.deepEqual(await installed(), [release, revision, "theirs"]);
+  }
+  for (const [release, revision] of [
+    [null, null],
+    ["v0.3.0", "1"],
+    ["v0.5.1", "9"],
+  ] as const) {
+    await relabel(release, revision);
+    assert.doesNotMatch(await install(), /stays/);
+    assert.deepEqual(await installed(), ours);
+  }
+  const older = join(plane.directory, "older-crds");
+  cpSync(DIRECTORY, older, { recursive: true });
+  const file = join(older, "serviceimports.yaml");
+  const before = readFileSync(file, "utf8");
+  writeFileSync(file, before.replace("release-version: v0.5.2", "release-version: v0.5.0"));
+  assert.match(await install(older), new RegExp(`${IMPORTS} stays`));
+  assert.deepEqual(await installed(), ours);
 });

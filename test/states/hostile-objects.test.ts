@@ -12,7 +12,7 @@ import type { VirtualService } from "../../agent/plan/virtual-service.ts";
 import { FAMILIES } from "../../api/address.ts";
 import { containsAny, ofFamily } from "../../api/cidr.ts";
 import { problemText } from "../../api/problem.ts";
-import { address, nodeFact } from "../generators/facts.ts";
+import { address, importFact, nodeFact, sliceFact } from "../generators/facts.ts";
 import { serviceImport } from "../generators/hostile-imports.ts";
 import { endpointSlice } from "../generators/hostile-slices.ts";
 import { mutated } from "../generators/mutations.ts";
@@ -123,6 +123,34 @@ test("for any object, iptables-restore gets only lines of our grammar, in the ri
     { numRuns: 600 },
   );
   assert.ok(rendered > 600, `only ${rendered} services got so far`);
+});
+
+test("whatever objects another namespace has, with the same VIPs and endpoints, an import is planned as it is without them", () => {
+  const vips = ["241.0.0.10", "198.51.100.1", "fd00:241::10"];
+  const shop = () => {
+    const model = new Model(node.clusterSetCidrs);
+    for (const vip of vips) model.setHolder(vip, "shop/web", 0);
+    model.setImport(importFact({ key: "shop/web", vips }), 0);
+    const slice = { key: "shop/web-x", importKey: "shop/web", endpoints: ["10.1.0.1"] } as const;
+    model.setSlice(sliceFact(slice), 0);
+    return model;
+  };
+  const planned = (model: Model) => planImport(model.view("shop/web") ?? assert.fail(), node);
+  const alone = planned(shop());
+  assert.deepEqual(new Set(alone.services.flatMap((one) => one.vips)), new Set(vips));
+  fc.assert(
+    fc.property(fc.array(fc.oneof(anyImport, anySlice), { maxLength: 6 }), (objects) => {
+      const model = shop();
+      for (const object of objects) {
+        const { fact } = parseImport(object);
+        if (fact !== undefined) model.setImport(fact, 0);
+        const slice = parseSlice(object, node.clusterSetCidrs).fact;
+        if (slice !== undefined) model.setSlice(slice, 0);
+      }
+      assert.deepEqual(planned(model), alone);
+    }),
+    { numRuns: 600 },
+  );
 });
 
 function count(text: string, pattern: RegExp): number {

@@ -3,9 +3,6 @@ import { describe, test } from "node:test";
 import { FAKE_CASES } from "./cases.ts";
 import { FakeIptables } from "./iptables.ts";
 
-const A = "*nat\n:CSP-A - [0:0]\n-A CSP-A -j RETURN\nCOMMIT\n";
-const B = "*nat\n:CSP-B - [0:0]\nCOMMIT\n";
-
 describe("the fake iptables accepts and rejects the same input as the real one", () => {
   for (const { name, family, steps } of FAKE_CASES) {
     test(name, () => {
@@ -30,19 +27,4 @@ test("chains can be nested fifteen deep under a base chain, including gotos, as 
     return new FakeIptables("IPv4").restore(text).exitCode;
   };
   for (const verb of ["-j", "-g"]) assert.deepEqual([deep(15, verb), deep(16, verb)], [0, 4]);
-});
-
-test("when killed after some lines, it keeps what was committed by then", () => {
-  const states = [...Array(8).keys()].map((lines) => {
-    const fake = new FakeIptables("IPv4");
-    fake.faults.killAfterShare = (lines + 0.5) / 8;
-    const { exitCode } = fake.restore(A + B);
-    const save = fake.save();
-    return [exitCode, save.includes(":CSP-A"), save.includes(":CSP-B")];
-  });
-  assert.deepEqual(states, [
-    ...Array(4).fill([137, false, false]),
-    ...Array(3).fill([137, true, false]),
-    [137, true, true],
-  ]);
 });

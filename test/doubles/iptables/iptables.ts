@@ -9,24 +9,13 @@ import { Words, wordsOf } from "./words.ts";
 
 /** How one run of iptables-restore ended. */
 export interface RestoreResult {
-  /** 0; 1 for what the tool refuses; 2 for what it cannot read; 4 for what the kernel refuses; 137 when killed. */
+  /** 0; 1 for what the tool refuses; 2 for what it cannot read; 4 for what the kernel refuses. */
   readonly exitCode: number;
   readonly stderr: string;
 }
 
 const EXIT_CODES = { syntax: 2, sanity: 1, kernel: 4 } as const;
 const ACCEPTED: RestoreResult = { exitCode: 0, stderr: "" };
-const KILLED: RestoreResult = { exitCode: 137, stderr: "" };
-
-/** What the fake should do wrong. */
-export interface Faults {
-  /** How many of the next COMMITs fail for no reason of their own. */
-  failNext: number;
-  /** The next run is killed after reading so many of its lines, 0 to 1. */
-  killAfterShare: number | undefined;
-  /** Runs once, before the next `*table` is read: another program's turn. */
-  beforeNextSection: (() => void) | undefined;
-}
 
 /**
  * iptables of one IP family without a kernel: what `iptables-restore --noflush` and `iptables-save` 1.8.9 do
@@ -34,11 +23,6 @@ export interface Faults {
  */
 export class FakeIptables {
   readonly family: Family;
-  readonly faults: Faults = {
-    failNext: 0,
-    killAfterShare: undefined,
-    beforeNextSection: undefined,
-  };
   /** As in the kernel, a table is not there before its first transaction. */
   readonly #tables = new Map<TableName, Table>();
 
@@ -51,14 +35,8 @@ export class FakeIptables {
    * not support.
    */
   restore(text: string): RestoreResult {
-    const share = this.faults.killAfterShare;
-    this.faults.killAfterShare = undefined;
-    const lines = text.split("\n");
-    if (lines.at(-1) === "") lines.pop();
-    const kill = share === undefined ? undefined : Math.floor(share * (lines.length + 1));
     let section: Section | undefined;
-    for (const [i, line] of lines.entries()) {
-      if (i === kill) return KILLED;
+    for (const [i, line] of text.split("\n").entries()) {
       try {
         section = this.#read(line, section);
       } catch (error) {
@@ -67,7 +45,6 @@ export class FakeIptables {
         return { exitCode: EXIT_CODES[error.stage], stderr };
       }
     }
-    if (lines.length === kill) return KILLED;
     return section ? { exitCode: 1, stderr: "COMMIT expected\n" } : ACCEPTED;
   }
 
@@ -100,10 +77,6 @@ export class FakeIptables {
     }
     if (section.fault) throw section.fault;
     checkCommit(section.draft);
-    if (this.faults.failNext > 0) {
-      this.faults.failNext--;
-      throw new Refused("kernel", "Resource temporarily unavailable");
-    }
     this.#tables.set(section.draft.table, section.draft);
     return undefined;
   }
@@ -111,9 +84,6 @@ export class FakeIptables {
   #open(text: string): Section {
     const name = TABLES.find((table) => `*${table}` === text);
     if (!name) throw new UnknownGrammar(`table ${text}`);
-    const interfere = this.faults.beforeNextSection;
-    this.faults.beforeNextSection = undefined;
-    interfere?.();
     return new Section(this.table(name));
   }
 }

@@ -7,7 +7,7 @@ export interface Selection {
   readonly fieldSelector: string | undefined;
 }
 
-/** True if an object matches the request's selectors. Of labels: `key`, `!key` and `key=value`, joined by commas. */
+/** True if an object matches the request's selectors. Of labels: `key`, `!key`, `key=value` and `key in (a,b)`, joined by commas. */
 export function selects(
   { namespace, labelSelector, fieldSelector }: Selection,
   object: Fields,
@@ -17,10 +17,13 @@ export function selects(
   if (name !== undefined && at(object, ["metadata", "name"]) !== name) return false;
   if (labelSelector === undefined) return true;
   const labels = at(object, ["metadata", "labels"]);
-  return labelSelector.split(",").every((requirement) => {
-    const [key = "", value] = requirement.replace(/^!/, "").split("=");
+  const terms = labelSelector.match(/(?:[^,(]|\([^)]*\))+/g) ?? [];
+  return terms.every((term) => {
+    const [, absent, key = "", value, values] =
+      /^(!?)([^\s=]+)(?:==?(\S+)| in \((.*)\))?$/.exec(term.trim()) ?? [];
     const label = isFields(labels) ? labels[key] : undefined;
-    if (requirement.startsWith("!")) return label === undefined;
+    if (absent === "!") return label === undefined;
+    if (values !== undefined) return values.split(",").includes(String(label));
     return value === undefined ? label !== undefined : label === value;
   });
 }
