@@ -162,6 +162,19 @@ test("many rejected keys are retried rarely, and when one that was rejected for 
   );
 });
 
+test("a cause with hundreds of rejected keys delays none of another cause", async () => {
+  const it = stage(1000);
+  const keys = Array.from({ length: 600 }, (_, i) => `a${i}`);
+  for (let round = 0; round < 12; round++) {
+    for (const key of [...keys, "b"]) it.queue.add(key);
+    await settle();
+    for (const key of [...it.ends.keys()]) await it.end(key, REJECTED);
+  }
+  it.begun.length = 0;
+  await it.pass(5000);
+  assert.deepEqual(it.begun, ["b"]);
+});
+
 test("rejected keys whose attempts hang, as in a webhook, are retried so rarely that most workers are free", async () => {
   const waitAfter = async (ms: number): Promise<number> => {
     const it = stage(16);

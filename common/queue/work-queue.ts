@@ -30,7 +30,10 @@ export interface WorkQueueEvents<Key> {
 const BACKOFF: BackoffBounds = { min: 200, max: 60_000 };
 /** Milliseconds to the next attempt of a rejected key, at most: nothing reports that a right was granted or a quota raised. */
 const REJECTED_MS = 5_000;
-/** Milliseconds by which this grows with each failing key, so that all of them together cause ten to twenty attempts a second. */
+/**
+ * Milliseconds by which this grows with each key that is rejected for the same cause, times the causes: all keys together cause ten to twenty attempts a
+ * second, of which each cause has an equal part. A namespace with thousands of rejected keys delays no other one.
+ */
 const EACH_REJECTED_MS = 100;
 /** Retries of rejected keys occupy one of so many workers, at most. */
 const MOST_OCCUPIED = 4;
@@ -170,13 +173,14 @@ export class WorkQueue<Key> {
     const asked = thrown instanceof ApiFault ? thrown.retryAfter : undefined;
     const fixed = asked !== undefined;
     const least = spreadRetryAfter(asked ?? 0, random());
-    const wait = Math.max(least, backoff(failures, this.#boundsFor(thrown, took), random()));
     this.#forget(key);
     const cause = isRejection(thrown) ? causeOf?.(key, thrown) : undefined;
     if (cause !== undefined) {
       const keys = this.#rejected.get(cause) ?? new Set();
       this.#rejected.set(cause, keys.add(key));
     }
+    const bounds = isRejection(thrown) ? this.#boundsOf(cause, took) : BACKOFF;
+    const wait = Math.max(least, backoff(failures, bounds, random()));
     const retry = { failures, source, since, fixed, cause };
     const again = (): void => {
       this.#retries.set(key, { ...retry, fixed: false, cancel: () => {} });
@@ -189,11 +193,12 @@ export class WorkQueue<Key> {
     events.failed(key, thrown, failures, wait);
   }
 
-  /** `took`: milliseconds of the attempt. Attempts that hang, such as in a webhook, leave most workers to others. */
-  #boundsFor(thrown: unknown, took: number): BackoffBounds {
-    if (!isRejection(thrown)) return BACKOFF;
+  /** Of a rejection. `took`: milliseconds of the attempt. Attempts that hang, such as in a webhook, leave most workers to others. */
+  #boundsOf(cause: string | undefined, took: number): BackoffBounds {
     const each = Math.max(EACH_REJECTED_MS, (took * MOST_OCCUPIED) / this.#options.workers);
-    const max = Math.max(REJECTED_MS, this.#retries.size * each);
+    const same = cause === undefined ? undefined : this.#rejected.get(cause)?.size;
+    const turns = same === undefined ? this.#retries.size : same * this.#rejected.size;
+    const max = Math.max(REJECTED_MS, turns * each);
     return { min: BACKOFF.min, max: Math.min(BACKOFF.max, max) };
   }
 
