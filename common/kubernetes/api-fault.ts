@@ -113,6 +113,16 @@ export function reasonOfObject(status: number, statusObject: unknown): FaultReas
   return "forbidden";
 }
 
+/** True for the fault of a write that a webhook held up until it was ended: others like it would take as long. PURE. */
+export function hasHung(thrown: unknown): boolean {
+  if (!(thrown instanceof ApiFault) || thrown.reason !== "webhook-failed") return false;
+  // A webhook that cannot be reached, or whose patch does not fit, costs no time.
+  return (
+    thrown.status !== 500 ||
+    /deadline exceeded|(Client\.T|i\/o t|handshake t)imeout/.test(thrown.message)
+  );
+}
+
 /** The ApiFault for an error of HTTP, TLS or TCP. PURE. */
 export function faultOfTransport(thrown: unknown): ApiFault {
   if (thrown instanceof ApiFault) return thrown;
