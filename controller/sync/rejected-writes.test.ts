@@ -121,6 +121,95 @@ test("a rejection that lasts for a minute is a condition of the import, an Event
   assert.equal(c2.controller?.queue.tasks.failingFor, 0);
 });
 
+/** A webhook that denies writes of a kind, with this status. */
+function deny(
+  { server }: MemoryCluster,
+  kind: string,
+  isDenied: (method: string, subresource: string | undefined) => boolean,
+  status = 403,
+): void {
+  server.admitWrite = ({ kind: theirs, method }, subresource) => {
+    if (theirs === kind && isDenied(method, subresource))
+      throw new Refusal(status, 'admission webhook "a.b" denied the request: no');
+  };
+}
+
+test("an import that may not be deleted says so, and names no cluster any more", async () => {
+  const { world, c1, c2, c3 } = await three();
+  deny(c2, "serviceimports", (method) => method === "DELETE");
+  for (const cluster of [c1, c3]) cluster.delete("ServiceExport", KEY);
+  await world.pass(90_000);
+  assert.match(c2.ready(), /^False WriteRejected refused: .*denied the request: no$/);
+  assert.deepEqual(clustersOf(c2), []);
+  assert.equal(c2.imported()[KEY], "vip");
+  c2.server.admitWrite = () => {};
+  await world.pass(7000);
+  assert.equal(c2.imported()[KEY], undefined);
+});
+
+test("a rejected status of an import or export has one Event, once the rejection has lasted", async () => {
+  const { world, c1, c2, c3 } = await three();
+  deny(c2, "serviceimports", (_, subresource) => subresource === "status");
+  deny(c1, "serviceexports", (_, subresource) => subresource === "status");
+  c3.delete("ServiceExport", KEY);
+  c1.export("shop/new");
+  await world.pass(30_000);
+  const events = () => [
+    ...c2.events("ServiceImport", "WriteRejected"),
+    ...c1.events("ServiceExport", "WriteRejected"),
+  ];
+  assert.deepEqual(events(), []);
+  await world.pass(300_000);
+  const denied = 'HTTP 403: admission webhook "a.b" denied the request: no';
+  assert.deepEqual(events(), [
+    `Warning WriteRejected: refused: this import cannot be written: ${denied}`,
+    `Warning WriteRejected: refused: the status of this export cannot be written: ${denied}`,
+  ]);
+});
+
+test("an import that may not be created has an Event", async () => {
+  const { world, c1, c2 } = await three();
+  deny(c2, "serviceimports", () => true);
+  c1.offer("shop/new", ["10.1.0.9"]);
+  await world.pass(90_000);
+  assert.equal(c2.events("ServiceImport", "WriteRejected").length, 1);
+});
+
+test("the condition of a rejection stays over a restart, and over conflicts with other writers", async () => {
+  const { world, c1, c2 } = await three();
+  const isPatch = (method: string) => method === "PATCH";
+  deny(c2, "endpointslices", isPatch);
+  c1.serve(KEY, ["10.1.0.8"]);
+  await world.pass(90_000);
+  const said = c2.ready();
+  assert.match(said, /^False WriteRejected/);
+  await c2.restart();
+  for (let ms = 0; ms < 80_000; ms += 4_000) {
+    await world.pass(4_000);
+    assert.equal(c2.ready(), said);
+  }
+  c2.server.admitWrite = ({ kind, method }) => {
+    if (kind === "endpointslices" && isPatch(method)) throw new Refusal(409, "was modified");
+  };
+  await world.pass(10_000);
+  assert.equal(c2.ready(), said);
+});
+
+for (const status of [404, 409, 429, 500, 503]) {
+  test(`a webhook that denies with ${status} rejects what it denies: no outage, and no conflict`, async () => {
+    const { world, c1, c2, c3 } = await three();
+    deny(c2, "endpointslices", (method) => method === "PATCH", status);
+    c1.serve(KEY, pods(1, 150));
+    c3.delete("ServiceExport", KEY);
+    await world.pass(90_000);
+    assert.match(c2.ready(), /^False WriteRejected refused: .*denied the request: no$/);
+    assert.doesNotMatch(c2.imported()[KEY] ?? "", /10\.3\./);
+    c2.server.admitWrite = () => {};
+    await world.pass(7000);
+    assert.equal(c2.imported()[KEY], ["vip", ...pods(1, 150).sort()].join(" "));
+  });
+}
+
 test("no IPAddress may be created: a new import says so until it may; endpoints of others follow, and VIPs stay", async () => {
   const { world, c1, c2 } = await three();
   const ips = at(c2.server.objects.get("serviceimports", KEY), ["spec", "ips"]);
