@@ -195,6 +195,21 @@ test("the condition of a rejection stays over a restart, and over conflicts with
   assert.equal(c2.ready(), said);
 });
 
+test("words that differ in each attempt cause one write a minute", async () => {
+  const { world, c1, c2 } = await three();
+  let attempts = 0;
+  c2.server.admitWrite = ({ kind, method }) => {
+    if (kind !== "endpointslices" || method !== "PATCH") return;
+    throw new Refusal(++attempts % 2 === 0 ? 422 : 403, 'admission webhook "a" denied the request');
+  };
+  c1.serve(KEY, ["10.1.0.8"]);
+  await world.pass(90_000);
+  const count = c2.server.writes.length;
+  await world.pass(120_000);
+  const written = c2.writesAfter(count).filter(({ kind }) => kind === "serviceimports");
+  assert.ok(attempts > 20 && written.length <= 2, `${written.length} of ${attempts}`);
+});
+
 for (const status of [404, 409, 429, 500, 503]) {
   test(`a webhook that denies with ${status} rejects what it denies: no outage, and no conflict`, async () => {
     const { world, c1, c2, c3 } = await three();

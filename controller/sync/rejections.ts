@@ -5,7 +5,10 @@ import type { Rejected } from "../import/import-claims.ts";
 
 /** Milliseconds for which a write is rejected until a condition of an object that was written before reports it. */
 const LASTING_MS = 60_000;
-/** Milliseconds after which the words of the API server are replaced by new ones: they may differ each time, and each condition is a write. */
+/**
+ * Milliseconds after which the words of the API server are replaced by new ones: they may differ each time, as where two slices are rejected for two reasons, and
+ * each condition is a write.
+ */
 const REWORD_MS = 60_000;
 
 /** A rejection of a name. */
@@ -56,8 +59,7 @@ export class Rejections {
 }
 
 function entryOf({ reason, message }: ApiFault, before: Entry | undefined, now: number): Entry {
-  const isSame = before?.said.reason === reason && now - before.saidAt < REWORD_MS;
-  if (isSame) return before;
+  if (before !== undefined && now - before.saidAt < REWORD_MS) return before;
   const { since = now, isTold } = before ?? {};
   return { since, saidAt: now, said: { reason, message }, ...(isTold && { isTold }) };
 }
