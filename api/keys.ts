@@ -99,6 +99,8 @@ export const ANNOTATION_VERSION = "clusterset-proxy.io/version";
 export const ANNOTATION_FORMAT = "clusterset-proxy.io/format";
 /** On a record: why some of its slices are not published, as reasons. */
 export const ANNOTATION_LEFT_OUT = "clusterset-proxy.io/left-out";
+/** On a record of a Service that is not of IPv4 only: its IP families, such as `IPv6,IPv4`. CRDs of mcs-api v0.3 have no field for them. */
+export const ANNOTATION_IP_FAMILIES = "clusterset-proxy.io/ip-families";
 /** On a Secret: ID of the peer whose kubeconfig it holds. */
 export const LABEL_PEER = "clusterset-proxy.io/peer";
 /**

@@ -148,7 +148,7 @@ export const REASONS = {
   "not-served": "The API server serves no supported version of the resource (404).",
   throttled: "The API server throttles requests (429).",
   refused:
-    "The API server rejects the request as invalid (another 4xx status), or admission denies the object.",
+    "The API server rejects the request as invalid (another 4xx status), or admission denies the object, with any status.",
   "server-error": "The API server reports an internal error (5xx).",
   expired: "The resourceVersion is too old (410): a full relist follows.",
   rewound:
@@ -166,7 +166,7 @@ export const REASONS = {
     "Another program changes the object back after each write: the controller retries less and less often, at least once a minute.",
   invalid: "The API server rejects the written object as invalid (422).",
   "webhook-failed":
-    "An admission or conversion webhook did not answer, and the API server rejects what depends on it (500), or does not complete the write in time (504).",
+    "An admission or conversion webhook did not answer, or its patch does not fit the object, and the API server rejects what depends on it (500), or does not complete the write in time (504).",
   "namespace-terminating": "The namespace is terminating and accepts no new objects (403).",
   unforeseen: "An internal error: the log has the stack trace, and the work is retried.",
 

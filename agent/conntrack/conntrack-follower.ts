@@ -47,6 +47,10 @@ export class ConntrackFollower implements Follower {
     this.#state.propose(key, services.map(programmedPort));
   }
 
+  kept(services: readonly VirtualService[]): void {
+    this.#state.keep(services.map(programmedPort));
+  }
+
   accepted(complete: boolean): void {
     const { stale, isUrgent, removal } = this.#state.accept(complete);
     if (this.#stopped) return;

@@ -58,6 +58,12 @@ export class ProgrammedState {
     this.#proposed.set(key, ports);
   }
 
+  /** An earlier process may have programmed these ports, and nobody proposes or removes them now: they are not released. */
+  keep(ports: readonly ProgrammedPort[]): void {
+    for (const port of ports)
+      for (const destination of destinationsOf(port)) this.#released.delete(destination);
+  }
+
   /** The proposed ports are live, at a cost in proportion to them. `complete`: imports that were not proposed are gone. */
   accept(complete: boolean): Consequences {
     const proposed = this.#proposed ?? new PortIndex();

@@ -175,6 +175,19 @@ test("a released explicit VIP stays known until its translated entries are delet
   assert.equal(reason(translated), undefined);
 });
 
+test("an explicit VIP that an earlier process programmed is released, unless its rules are kept", () => {
+  const vips = ["198.51.100.7"];
+  const destination = "c6336407 UDP 53";
+  const reason = (keeps: boolean) => {
+    const state = new ProgrammedState([RANGE]);
+    state.found([destination]);
+    if (keeps) state.keep([programmedPort(udp([A], { vips }))]);
+    accept(state, [], false);
+    return new StaleCheck(state).reasonFor(entry({ to: "198.51.100.7:53", at: `${A}:5353` }));
+  };
+  assert.deepEqual([reason(false), reason(true)], ["vip-gone", undefined]);
+});
+
 describe("while a transaction is under way", () => {
   const reasonsOf = (state: ProgrammedState, ...changes: readonly EntryChanges[]) =>
     changes.map((one) => new StaleCheck(state).reasonFor(entry(one)));

@@ -10,6 +10,8 @@ const BETWEEN_COMPARISONS = 900_000;
 const RETRY: BackoffBounds = { min: 5_000, max: 300_000 };
 /** Checks in a row that passes may overlap before the next pass waits for one. */
 const MOST_OVERLAPPED = 3;
+/** From a check that a pass has overlapped to the next: this many times as long as it took, and milliseconds at least. Nobody knows what the last one would have found. */
+const AFTER_OVERLAPPED = { times: 4, least: 1_000 } as const;
 
 /** What a drift check needs. */
 export interface DriftCheckOptions<Tx> {
@@ -171,12 +173,14 @@ export class DriftCheck<Tx> {
       const { drift, garbage, reading } = await check(this.#stop.signal);
       const ms = clock.now() - began;
       // On a busy node a check takes longer, but costs no more. What a prompted one costs is not known: its program goes on running.
-      const next = interval(reading === "routine" ? Math.min(ms, time() - used) : ms, reading);
+      const cost = reading === "routine" ? Math.min(ms, time() - used) : ms;
+      const next = interval(cost, reading);
       this.#interval = next;
       this.#failures = 0;
       if (passes !== this.#passes || passes % 2 === 1) {
         this.#overlapped++;
-        return next;
+        const { least, times } = AFTER_OVERLAPPED;
+        return Math.min(next, Math.max(least, times * cost));
       }
       this.#overlapped = 0;
       if (this.#stop.signal.aborted) return undefined;

@@ -301,6 +301,7 @@ test("a search that is cut short continues after the next pass; meanwhile suspec
   for (const i of good) assert.deepEqual(stage.has(keyOf(i)), [service(i, { portName: "new" })]);
   const failures = stage.failures.map(({ error }) => codeOf(error));
   assert.deepEqual(failures, ["CSP_RESTORE_EXITED"], "reported once");
+  assert.ok(stage.followed.includes("kept new"), "connections of kept rules are not stale");
   await stage.reconciler.stop();
 });
 

@@ -87,6 +87,8 @@ export interface Follower {
   found(destinations: Iterable<string>): void;
   /** These services of one import are part of the transaction that is being made; none: the import is removed. */
   proposed(key: ObjectKey, services: readonly VirtualService[]): void;
+  /** These services of an import that is not proposed may keep the rules that they have. */
+  kept(services: readonly VirtualService[]): void;
   /** What was proposed is live. `complete`: everything live was proposed. */
   accepted(complete: boolean): void;
   /** What was proposed may be live in part; it will be proposed again with everything else. */

@@ -321,6 +321,7 @@ export class Reconciler<State, Changes, Tx extends Transaction> {
       // Services that are not written as planned are few: they stay in memory.
       ruleset.set(key, live, live === services ? { again } : { kept });
       if (whole) follower?.proposed(key, live);
+      else follower?.kept([...live, ...kept]);
     }
     const changes = await slice.run(ruleset.take());
     const tx = await slice.run(backend.diff(state, changes));

@@ -8,11 +8,12 @@ import { inEachCluster } from "./each-cluster.ts";
 export const UNKNOWN = "unknown: ";
 
 /**
- * The clusters by which the others of a clusterset are found among all contexts of a kubeconfig: the peers of `facts`, or its hub. An ID
+ * The clusters by which the others of a clusterset are found among all contexts of a kubeconfig: those with these IDs, or its hub. An ID
  * that several API servers claim is not found: the user has to say which.
  */
 export async function findMembers(
   facts: ClusterFacts,
+  ids: readonly string[],
   contexts: readonly Cluster[],
   terminal: Terminal,
 ): Promise<{ readonly members: readonly Cluster[]; readonly hub?: Cluster }> {
@@ -21,10 +22,10 @@ export async function findMembers(
     const hub = others.find(({ address }) => address === facts.hub);
     return { members: [], ...(hub !== undefined && { hub }) };
   }
-  if (facts.peers.length === 0) return { members: [] };
+  if (ids.length === 0) return { members: [] };
   const read = async (on: Cluster) => ({ on, identity: await readIdentity(on) });
   const { results } = await inEachCluster(others, terminal, read, UNKNOWN);
-  const members = facts.peers.flatMap(({ cluster }) => {
+  const members = ids.flatMap((cluster) => {
     const found = results.filter(
       ({ identity: { clusterId, clusterSet } }) =>
         clusterId === cluster && clusterSet === facts.clusterSet,

@@ -190,13 +190,17 @@ async function examined(
   const facts = await readFacts(on, signal);
   const id = flags.id ?? facts.clusterId ?? on.context;
   const isNamed = flags.context !== undefined || flags.hub !== undefined;
+  const peers = facts.peers.map(({ cluster }) => cluster);
+  // A member that it has no Secret of any more may still have one of it.
+  const readers = facts.hub === undefined ? await readersOf(on, id) : [];
+  const ids = [...new Set([...peers, ...readers.map(({ metadata }) => metadata.name)])];
   const onHub = clusters.find(({ context }) => context === flags.hub);
   const found = isNamed
     ? {
         members: clusters.filter((one) => one !== on && one !== onHub),
         ...(onHub !== undefined && { hub: onHub }),
       }
-    : await findMembers(facts, clusters, terminal);
+    : await findMembers(facts, ids, clusters, terminal);
   const { results: others, failed } = await inEachCluster(found.members, terminal, async (one) => ({
     on: one,
     facts: await readFacts(one, signal),
@@ -207,7 +211,12 @@ async function examined(
     ...others.flatMap((one) => one.facts.clusterId ?? []),
     ...(flags.absent ?? []),
   ]);
-  const unknown = facts.peers.map(({ cluster }) => cluster).filter((peer) => !known.has(peer));
+  const unknown = peers.filter((peer) => !known.has(peer));
+  const unseen = ids.filter((one) => !peers.includes(one) && !known.has(one));
+  if (unseen.length > 0)
+    note(
+      printable`${on.context}: may read its registry, and no context is it: ${unseen.join(", ")}. What it has of ${id} stays; name it with --context to delete that, too.\n`,
+    );
   const faults = [
     ...(unknown.length > 0
       ? [

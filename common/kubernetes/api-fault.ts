@@ -77,33 +77,50 @@ export function retryAfterOf(header: string | undefined): number | undefined {
   return Math.min(Number(header) * 1000, LONGEST_RETRY_AFTER_MS);
 }
 
-/** How admission (ResourceQuota, webhooks, policies) denies an object: 403, as for a missing permission (Kubernetes 1.21 to 1.36). */
+/**
+ * How admission (ResourceQuota, webhooks, policies) denies an object: 403, as for a missing permission, or with a status that the author of a webhook or
+ * policy chooses: controller-runtime's webhooks deny with 500 on errors of their own (Kubernetes 1.21 to 1.36).
+ */
 const ADMISSION =
-  /^admission webhook "[^"]*" denied the request|is forbidden: (exceeded quota: |ValidatingAdmissionPolicy )/;
+  /^admission webhook "[^"]*" denied the request|is forbidden: (exceeded quota: |ValidatingAdmissionPolicy |policy ['"][^ ]* )/;
 
 /**
  * A webhook that does not answer: 500, although the server works (Kubernetes 1.21 to 1.36). Objects of other kinds are not affected. If the webhook
  * may take longer than the request (`timeout` of ApiWriter), 504 with the reason `Timeout`; an etcd that hangs causes the same, so ApiWriter tells them apart.
+ * The last ones are of a webhook whose JSON patch does not fit the object.
  */
-const WEBHOOK = /failed calling webhook "|conversion webhook for .* failed/;
+const WEBHOOK =
+  /failed calling webhook "|conversion webhook for .* failed|admission webhook "[^"]*" attempted to modify|operation does not apply: |testing value .* failed|error in (add|remove|replace|move|copy|test) for (path|from): /;
 /** The part of a message that is searched: its author decides how long it is. */
 const MOST_SEARCHED = 1_000;
 
 /** The reason for a failed request about one object. `statusObject`: of the response, if it has one. PURE. */
 export function reasonOfObject(status: number, statusObject: unknown): FaultReason {
   const details = field(statusObject, "details");
+  const message = (textField(statusObject, "message") ?? "").slice(0, MOST_SEARCHED);
+  // Whatever the status, such as 409 or 503: neither another write nor an outage is the reason.
+  if (status !== 422 && ADMISSION.test(message)) return "refused";
   // A 404 without a name means that the resource is not served.
   if (status === 404 && (textField(details, "name") ?? "") !== "") return "absent";
   if (status === 409) return "write-conflict";
   if (status === 422) return "invalid";
-  const message = textField(statusObject, "message") ?? "";
   if (status === 504 && textField(statusObject, "reason") === "Timeout") return "webhook-failed";
-  if (status === 500 && WEBHOOK.test(message.slice(0, MOST_SEARCHED))) return "webhook-failed";
+  if (status === 500 && WEBHOOK.test(message)) return "webhook-failed";
   if (status !== 403) return reasonOfStatus(status);
   const causes = field(details, "causes");
   const terminating = (cause: unknown) => textField(cause, "reason") === "NamespaceTerminating";
   if (Array.isArray(causes) && causes.some(terminating)) return "namespace-terminating";
-  return ADMISSION.test(message) ? "refused" : "forbidden";
+  return "forbidden";
+}
+
+/** True for the fault of a write that a webhook held up until it was ended: others like it would take as long. PURE. */
+export function hasHung(thrown: unknown): boolean {
+  if (!(thrown instanceof ApiFault) || thrown.reason !== "webhook-failed") return false;
+  // A webhook that cannot be reached, or whose patch does not fit, costs no time.
+  return (
+    thrown.status !== 500 ||
+    /deadline exceeded|(Client\.T|i\/o t|handshake t)imeout/.test(thrown.message)
+  );
 }
 
 /** The ApiFault for an error of HTTP, TLS or TCP. PURE. */

@@ -30,6 +30,15 @@ test("whatever the value, it has an identity or none", () =>
     assert.equal(metaOf(value), undefined);
   }));
 
+test("names that an API server accepts in no path have no identity", () => {
+  const metadata = { name: "web", namespace: "shop", resourceVersion: "1" };
+  for (const name of [".", "..", "a/b", "..%2f..", "%2e%2e"]) {
+    assert.equal(metaOf({ metadata: { ...metadata, name } }), undefined);
+    assert.equal(metaOf({ metadata: { ...metadata, namespace: name } }), undefined);
+  }
+  assert.equal(metaOf({ metadata: { ...metadata, name: "..." } })?.key, "shop/...");
+});
+
 test("a value that is longer than Kubernetes allows makes the metadata invalid", () => {
   const metadata = {
     name: "n".repeat(253),

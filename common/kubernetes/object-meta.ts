@@ -24,10 +24,14 @@ export function metaOf(object: unknown): ObjectMeta | undefined {
   const resourceVersion = textField(metadata, "resourceVersion") ?? "";
   const parts = { name, namespace, uid, resourceVersion };
   for (const part of PARTS) if (parts[part].length > MOST_CHARACTERS[part]) return undefined;
-  // With a slash, keys would be ambiguous.
-  if (name === "" || resourceVersion === "" || `${name}${namespace}`.includes("/"))
-    return undefined;
+  if (name === "" || resourceVersion === "") return undefined;
+  if (!isPathSegment(name) || !isPathSegment(namespace)) return undefined;
   return { key: namespace === "" ? name : `${namespace}/${name}`, uid, resourceVersion };
+}
+
+/** As the API server accepts names: with a slash, keys would be ambiguous; a dot or two are other paths (IsValidPathSegmentName of apimachinery). */
+function isPathSegment(text: string): boolean {
+  return !/^\.\.?$|[/%]/.test(text);
 }
 
 /** True if version `a` is certainly older than `b`: decimal numbers that grow with each write (KEP-5504). PURE. */

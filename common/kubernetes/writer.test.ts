@@ -135,6 +135,9 @@ test("create, replace and delete use the right paths, also for cluster-scoped ki
   assert.deepEqual([read?.type, read?.body], [undefined, undefined]);
 });
 
+/** Of a webhook's JSON patch (evanphx/json-patch, version 4). */
+const NO_PATH = 'add operation does not apply: doc is missing path: "/a/b": missing value';
+
 test("rejections have different reasons", async () => {
   await using it = await stage();
   const terminating = { causes: [{ reason: "NamespaceTerminating" }] };
@@ -148,6 +151,14 @@ test("rejections have different reasons", async () => {
     [403, { ...about("Forbidden"), message: denied("exceeded quota: one, ...") }, "refused"],
     [403, { message: denied("ValidatingAdmissionPolicy 'a' with binding 'b' ...") }, "refused"],
     [403, { message: 'admission webhook "a.b" denied the request: no' }, "refused"],
+    // Authors of webhooks and policies choose the status.
+    ...[400, 401, 404, 409, 429, 500, 503, 504].map(
+      (code) =>
+        [code, { message: 'admission webhook "a.b" denied the request: no' }, "refused"] as const,
+    ),
+    [401, { message: denied("ValidatingAdmissionPolicy 'a' with binding 'b' ...") }, "refused"],
+    [403, { message: denied("policy 'a' with binding 'b' denied request: ...") }, "refused"],
+    [500, { message: `Internal error occurred: ${NO_PATH}` }, "webhook-failed"],
     [
       500,
       { message: 'Internal error occurred: failed calling webhook "a.b": ...' },
@@ -307,6 +318,8 @@ test("a write that the API server ends is a rejection if it answers a read, and 
     [200, "webhook-failed"],
     [504, "stalled"],
     [500, "stalled"],
+    [401, "stalled"],
+    [429, "stalled"],
   ] as const) {
     it.answer(504, ended);
     it.answer(status, ended);

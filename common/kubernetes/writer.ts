@@ -170,7 +170,7 @@ export class ApiWriter {
       const answer = await api
         .request({ ...read, path: `${object}?limit=1` })
         .catch(() => undefined);
-      if (answer !== undefined && answer.status < 500) {
+      if (answer !== undefined && answer.status < 500 && !UNREAD.has(answer.status)) {
         api.recovery.succeeded(this);
         throw fault.reason === "webhook-failed"
           ? fault
@@ -209,6 +209,9 @@ export class ApiWriter {
     }
   }
 }
+
+/** Responses of an API server that has not asked etcd: unauthorized, and too many requests. */
+const UNREAD: ReadonlySet<number> = new Set([401, 429]);
 
 /** Gateway Timeout. */
 const TIMED_OUT = 504;

@@ -8,7 +8,7 @@ import { type Made, step } from "../../test/generators/steps.ts";
 import { ApiFault } from "../kubernetes/api-fault.ts";
 import { WorkQueue } from "./work-queue.ts";
 
-const END = fc.constantFrom("well", "badly", "throttled");
+const END = fc.constantFrom("well", "badly", "throttled", "rejected");
 const anyStep = fc.oneof(
   step(5, "add", { key: fc.nat(4) }),
   step(5, "end", { which: fc.nat(9), how: END }),
@@ -34,6 +34,8 @@ class History {
     this.queue = new WorkQueue({
       reconcile: (key) => this.#begin(key, workers),
       workers,
+      // Rejected attempts that took two seconds hang.
+      groupOf: (key) => `${key % 2}`,
       clock: this.clock,
       random: Math.random,
       events: { done: () => {}, failed: () => {} },
@@ -58,6 +60,7 @@ class History {
       this.seen.set(key, work.change);
       work.end.resolve();
     } else if (how === "badly") work.end.reject(new Error("no"));
+    else if (how === "rejected") work.end.reject(new ApiFault("refused", "no"));
     else work.end.reject(new ApiFault("throttled", "later", { retryAfter: 4000 }));
   }
 

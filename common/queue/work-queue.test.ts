@@ -27,6 +27,7 @@ function stage(workers = 1) {
       return end.promise;
     },
     causeOf: (key) => key.slice(0, 1),
+    groupOf: (key) => key.slice(0, 1),
     workers,
     clock,
     random: () => 0,
@@ -162,6 +163,19 @@ test("many rejected keys are retried rarely, and when one that was rejected for 
   );
 });
 
+test("a cause with hundreds of rejected keys delays none of another cause", async () => {
+  const it = stage(1000);
+  const keys = Array.from({ length: 600 }, (_, i) => `a${i}`);
+  for (let round = 0; round < 12; round++) {
+    for (const key of [...keys, "b"]) it.queue.add(key);
+    await settle();
+    for (const key of [...it.ends.keys()]) await it.end(key, REJECTED);
+  }
+  it.begun.length = 0;
+  await it.pass(5000);
+  assert.deepEqual(it.begun, ["b"]);
+});
+
 test("rejected keys whose attempts hang, as in a webhook, are retried so rarely that most workers are free", async () => {
   const waitAfter = async (ms: number): Promise<number> => {
     const it = stage(16);
@@ -178,6 +192,47 @@ test("rejected keys whose attempts hang, as in a webhook, are retried so rarely 
   assert.ok(quick <= 5_000, `${quick}`);
   // Four attempts of eight seconds occupy less than a quarter of 16 workers.
   assert.ok(slow > quick, `${slow}`);
+});
+
+/** 300 keys whose attempts take eight seconds and are rejected, for a minute. `after`: what each round does then. */
+async function hang(it: ReturnType<typeof stage>, after: () => Promise<void> = async () => {}) {
+  for (let i = 0; i < 300; i++) it.queue.add(`a${i}`);
+  await settle();
+  for (let ms = 0; ms < 60_000; ms += 8_000) {
+    await it.pass(8_000);
+    for (const key of [...it.ends.keys()]) await it.end(key, REJECTED);
+    await after();
+  }
+}
+
+test("keys whose attempts hang leave most workers to others from the first attempts on", async () => {
+  const it = stage(16);
+  let other = 0;
+  await hang(it, async () => {
+    // Each of another namespace begins at once, and three of four workers are free.
+    assert.ok(it.queue.working <= 4, `${it.queue.working} hang`);
+    await it.add(`b${++other}`);
+    await it.end(`b${other}`);
+  });
+  assert.ok(it.queue.depth > 200);
+  assert.ok(it.queue.oldest >= 56_000);
+  // Once the webhook answers, all are done.
+  for (let round = 0; round < 400 && it.queue.depth + it.queue.failing > 0; round++) {
+    for (const key of [...it.ends.keys()]) await it.end(key);
+    await it.pass(1000);
+  }
+  assert.deepEqual([it.queue.depth, it.queue.failing, it.queue.working], [0, 0, 0]);
+});
+
+test("a key that never hung does not wait for all those that did", async () => {
+  const it = stage(16);
+  await hang(it);
+  for (let round = 0; round < 300 && it.queue.depth > 0; round++) {
+    for (const key of [...it.ends.keys()]) await it.end(key, REJECTED);
+    await it.pass(8000);
+  }
+  await it.add("a-new");
+  assert.ok(it.ends.has("a-new"));
 });
 
 test("a key fails since it was first added, until a reconcile succeeds", async () => {

@@ -3,6 +3,7 @@ import type { Cancel, Clock } from "../clock.ts";
 import { ApiFault } from "../kubernetes/api-fault.ts";
 import { isRejection } from "../kubernetes/recovery.ts";
 import { FairQueue, type Waiting } from "./fair-queue.ts";
+import { Hanging } from "./hanging.ts";
 
 /** Options of a `WorkQueue`. */
 export interface WorkQueueOptions<Key> {
@@ -10,6 +11,8 @@ export interface WorkQueueOptions<Key> {
   readonly reconcile: (key: Key) => Promise<void>;
   /** What has to change before a rejected key succeeds, such as a quota: keys with the same cause are woken together. Absent: nothing is. */
   readonly causeOf?: (key: Key, fault: ApiFault) => string;
+  /** Keys whose attempts hang together, such as those of a namespace with a webhook that does not answer. Absent: all. */
+  readonly groupOf?: (key: Key) => string;
   /** Maximum concurrent reconciles. */
   readonly workers: number;
   readonly clock: Clock;
@@ -30,7 +33,10 @@ export interface WorkQueueEvents<Key> {
 const BACKOFF: BackoffBounds = { min: 200, max: 60_000 };
 /** Milliseconds to the next attempt of a rejected key, at most: nothing reports that a right was granted or a quota raised. */
 const REJECTED_MS = 5_000;
-/** Milliseconds by which this grows with each failing key, so that all of them together cause ten to twenty attempts a second. */
+/**
+ * Milliseconds by which this grows with each key that is rejected for the same cause, times the causes: all keys together cause ten to twenty attempts a
+ * second, of which each cause has an equal part. A namespace with thousands of rejected keys delays no other one.
+ */
 const EACH_REJECTED_MS = 100;
 /** Retries of rejected keys occupy one of so many workers, at most. */
 const MOST_OCCUPIED = 4;
@@ -55,12 +61,15 @@ interface Retry {
  * A work queue like client-go's: keys are deduplicated, and reconciled in order, and each one at a time. Sources of keys
  * take turns (`FairQueue`). A failing key is retried
  * with backoff, or immediately if it is added meanwhile, but never before a `Retry-After`. A rejected key is retried within seconds,
- * as long as there are few, and when a key that was rejected for the same cause succeeds.
+ * as long as there are few, and when a key that was rejected for the same cause succeeds. Keys whose attempts hang leave most workers to others.
  */
 export class WorkQueue<Key> {
   readonly #options: WorkQueueOptions<Key>;
   /** Waiting keys. Some may still be in progress. */
   readonly #due = new FairQueue<Key>();
+  readonly #hanging: Hanging<Key>;
+  /** Waiting keys by class of `Hanging`, of which enough are in progress. */
+  readonly #parked = new Map<string, Map<Key, Waiting<Key>>>();
   /** Keys in progress, and since when they were waiting. */
   readonly #working = new Map<Key, number>();
   readonly #retries = new Map<Key, Retry>();
@@ -71,11 +80,12 @@ export class WorkQueue<Key> {
 
   constructor(options: WorkQueueOptions<Key>) {
     this.#options = options;
+    this.#hanging = new Hanging(options.clock, options.groupOf ?? (() => ""));
   }
 
   /** Number of waiting keys. */
   get depth(): number {
-    return this.#due.size;
+    return this.#parked.values().reduce((sum, keys) => sum + keys.size, this.#due.size);
   }
 
   /** Number of keys in progress. */
@@ -98,7 +108,10 @@ export class WorkQueue<Key> {
 
   /** Age of the oldest key, waiting or in progress, in milliseconds; 0 if there is none. */
   get oldest(): number {
-    const since = Math.min(this.#due.oldest ?? Number.POSITIVE_INFINITY, ...this.#working.values());
+    // Of each class, the first one has waited longest.
+    const parked = [...this.#parked.values()].flatMap((keys) => [...keys.values().take(1)]);
+    const others = [...this.#working.values(), ...parked.map((one) => one.since)];
+    const since = Math.min(this.#due.oldest ?? Number.POSITIVE_INFINITY, ...others);
     return since === Number.POSITIVE_INFINITY ? 0 : this.#options.clock.now() - since;
   }
 
@@ -107,6 +120,7 @@ export class WorkQueue<Key> {
     if (this.#stopped !== undefined) return;
     // The pending retry will process the change.
     if (this.#retries.get(key)?.fixed === true) return;
+    if (this.#parked.values().some((keys) => keys.has(key))) return;
     this.#due.add(key, source, this.#options.clock.now());
     this.#wake();
   }
@@ -121,6 +135,7 @@ export class WorkQueue<Key> {
     };
     for (const { cancel } of this.#retries.values()) cancel();
     this.#due.clear();
+    this.#parked.clear();
     if (this.#working.size === 0) this.#stopped();
     return promise;
   }
@@ -137,11 +152,30 @@ export class WorkQueue<Key> {
 
   #begin(): void {
     while (this.#working.size < this.#options.workers) {
-      const next = this.#due.take((key) => !this.#working.has(key));
+      const next = this.#unparked() ?? this.#due.take((key) => !this.#working.has(key));
       if (next === undefined) return;
+      const theirs = this.#hanging.classOf(next.key);
+      if (theirs !== undefined && this.#hanging.isFull(next.key, this.#working.keys())) {
+        const keys = this.#parked.get(theirs) ?? new Map<Key, Waiting<Key>>();
+        this.#parked.set(theirs, keys.set(next.key, next));
+        continue;
+      }
       this.#working.set(next.key, next.since);
       void this.#work(next);
     }
+  }
+
+  /** The next key of a class that has a free worker, in turns. */
+  #unparked(): Waiting<Key> | undefined {
+    for (const [name, keys] of this.#parked) {
+      const [next] = keys.values();
+      if (next === undefined || this.#hanging.isFull(next.key, this.#working.keys())) continue;
+      keys.delete(next.key);
+      this.#parked.delete(name);
+      if (keys.size > 0) this.#parked.set(name, keys);
+      return next;
+    }
+    return undefined;
   }
 
   async #work({ key, source, since }: Waiting<Key>): Promise<void> {
@@ -150,6 +184,7 @@ export class WorkQueue<Key> {
     const began = clock.now();
     try {
       await reconcile(key);
+      this.#hanging.ended(key, false, clock.now() - began);
       const cause = this.#forget(key);
       this.#retries.delete(key);
       if (cause !== undefined) this.#wakeRejected(cause);
@@ -167,16 +202,18 @@ export class WorkQueue<Key> {
     const { causeOf, clock, events, random } = this.#options;
     const { failures: before = 0, since = waiting } = this.#retries.get(key) ?? {};
     const failures = before + 1;
+    this.#hanging.ended(key, isRejection(thrown), took);
     const asked = thrown instanceof ApiFault ? thrown.retryAfter : undefined;
     const fixed = asked !== undefined;
     const least = spreadRetryAfter(asked ?? 0, random());
-    const wait = Math.max(least, backoff(failures, this.#boundsFor(thrown, took), random()));
     this.#forget(key);
     const cause = isRejection(thrown) ? causeOf?.(key, thrown) : undefined;
     if (cause !== undefined) {
       const keys = this.#rejected.get(cause) ?? new Set();
       this.#rejected.set(cause, keys.add(key));
     }
+    const bounds = isRejection(thrown) ? this.#boundsOf(cause, took) : BACKOFF;
+    const wait = Math.max(least, backoff(failures, bounds, random()));
     const retry = { failures, source, since, fixed, cause };
     const again = (): void => {
       this.#retries.set(key, { ...retry, fixed: false, cancel: () => {} });
@@ -189,11 +226,12 @@ export class WorkQueue<Key> {
     events.failed(key, thrown, failures, wait);
   }
 
-  /** `took`: milliseconds of the attempt. Attempts that hang, such as in a webhook, leave most workers to others. */
-  #boundsFor(thrown: unknown, took: number): BackoffBounds {
-    if (!isRejection(thrown)) return BACKOFF;
+  /** Of a rejection. `took`: milliseconds of the attempt. Attempts that hang, such as in a webhook, leave most workers to others. */
+  #boundsOf(cause: string | undefined, took: number): BackoffBounds {
     const each = Math.max(EACH_REJECTED_MS, (took * MOST_OCCUPIED) / this.#options.workers);
-    const max = Math.max(REJECTED_MS, this.#retries.size * each);
+    const same = cause === undefined ? undefined : this.#rejected.get(cause)?.size;
+    const turns = same === undefined ? this.#retries.size : same * this.#rejected.size;
+    const max = Math.max(REJECTED_MS, turns * each);
     return { min: BACKOFF.min, max: Math.min(BACKOFF.max, max) };
   }
 

@@ -1,6 +1,7 @@
 import type { Reason } from "../../api/reasons.ts";
 import type { VipLack, Vips } from "../allocate/vips.ts";
 import type { Claim, Condition } from "../model/condition.ts";
+import type { ConditionEvent } from "./condition-events.ts";
 import { withRotation } from "./rotation-message.ts";
 import type { VipFault, VipFaults } from "./vip-faults.ts";
 
@@ -70,10 +71,23 @@ export function readyClaim(
   };
 }
 
+const WRITE_REJECTED = "WriteRejected";
+
 /** Condition of an import of which something cannot be written. `message`: the API server's. */
 export function rejectedClaim({ reason, message }: Rejected): Claim {
   const text = `${reason}: not all of this import can be written: ${message}`;
-  return { type: HEADLESS_READY.type, status: "False", reason: "WriteRejected", message: text };
+  return { type: HEADLESS_READY.type, status: "False", reason: WRITE_REJECTED, message: text };
+}
+
+/** True for a condition of `rejectedClaim`. */
+export function saysRejected({ type, reason }: Pick<Condition, "reason" | "type">): boolean {
+  return type === HEADLESS_READY.type && reason === WRITE_REJECTED;
+}
+
+/** An Event about what no condition can tell: it cannot be written either, or there is none. */
+export function rejectedEvent({ reason, message }: Rejected, what: string): ConditionEvent {
+  const text = `${reason}: ${what} cannot be written: ${message}`;
+  return { level: "Warning", reason: WRITE_REJECTED, message: text };
 }
 
 /** The present condition `Ready` of an import that is not changed, with the reason. Empty if there is none. */

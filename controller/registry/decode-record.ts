@@ -1,7 +1,9 @@
+import { FAMILIES, type Family } from "../../api/address.ts";
 import {
   ANNOTATION_EXPORTED_ANNOTATIONS,
   ANNOTATION_EXPORTED_AT,
   ANNOTATION_EXPORTED_LABELS,
+  ANNOTATION_IP_FAMILIES,
   ANNOTATION_LEFT_OUT,
 } from "../../api/keys.ts";
 import { isSubdomainName, namesOf } from "../../api/names.ts";
@@ -20,7 +22,7 @@ import { serviceOfRecord, serviceOfSlice } from "./names.ts";
 import type { Registry } from "./registry.ts";
 import { isRecordObject, isValidMetadata } from "./validate-metadata.ts";
 
-/** Of almost all clusters with such a CRD. Both families would give imports a VIP without endpoints, and conflicts with exports that state theirs. */
+/** Of almost all clusters with such a CRD, and of all records without the annotation. Both families would give imports a VIP without endpoints, and conflicts with exports that state theirs. */
 const UNSTATED = ["IPv4"] as const;
 /** No ServiceExport is older: KEP-1645 is of 2020. */
 const FIRST_EXPORT = Date.UTC(2020);
@@ -54,7 +56,8 @@ export function decodeRecord(
     const exported = decodeAge(object, complaints);
     if (exported === undefined) return undefined;
     // An API server whose CRD is of mcs-api v0.3 or older removes the field.
-    const properties = parseServiceProperties(object, type === "Headless", complaints, UNSTATED);
+    const families = decodeFamilies(object) ?? UNSTATED;
+    const properties = parseServiceProperties(object, type === "Headless", complaints, families);
     if (properties === undefined) return undefined;
     const metadata = decodeMetadata(object, complaints);
     const { cluster } = registry;
@@ -78,6 +81,13 @@ function decodeAge(object: unknown, complaints: Complaints): number | undefined 
   if (time >= FIRST_EXPORT) return time;
   complaints.add("implausible-age", path, text);
   return LAST_TIME;
+}
+
+/** The IP families of the annotation; undefined if it is not there, or invalid. */
+function decodeFamilies(object: unknown): readonly Family[] | undefined {
+  const text = fieldAt(object, "metadata", "annotations", ANNOTATION_IP_FAMILIES);
+  const valid = [FAMILIES, FAMILIES.toReversed(), ...FAMILIES.map((family) => [family])];
+  return valid.find((families) => families.join() === text);
 }
 
 /** Words that are not known here, as of a later release, are ignored. */

@@ -88,6 +88,13 @@ describe("a record", () => {
       { spec: { ipFamilies: undefined } },
       { families: ["IPv4"] },
     ],
+    "of such a server, with families that are none": [
+      {
+        spec: { ipFamilies: undefined },
+        annotations: { "clusterset-proxy.io/ip-families": "IPv6,IPv6" },
+      },
+      { families: ["IPv4"] },
+    ],
     "of a family twice": [
       { spec: { ipFamilies: ["IPv6", "IPv6"] } },
       { families: ["IPv6"] },

@@ -7,6 +7,7 @@ import {
   ANNOTATION_EXPORTED_AT,
   ANNOTATION_EXPORTED_LABELS,
   ANNOTATION_FORMAT,
+  ANNOTATION_IP_FAMILIES,
   ANNOTATION_LEFT_OUT,
   ANNOTATION_VERSION,
   CONTROLLER_NAME,
@@ -53,6 +54,9 @@ export function encodeRecord(record: ExportRecord, namespace: string): Manifest 
       annotations: {
         [ANNOTATION_FORMAT]: RECORD_FORMAT,
         [ANNOTATION_EXPORTED_AT]: new Date(record.exported).toISOString(),
+        ...(record.families.join() !== "IPv4" && {
+          [ANNOTATION_IP_FAMILIES]: record.families.join(),
+        }),
         ...(record.leftOut !== undefined && { [ANNOTATION_LEFT_OUT]: record.leftOut.join() }),
         ...encodeMetadata(record.metadata),
       },

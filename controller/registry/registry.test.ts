@@ -121,6 +121,10 @@ test("decoding a record and its slices gives what was encoded", () =>
     const read = decodeRecord(stored(encodeRecord(record, NAMESPACE)), REGISTRY);
     assert.deepEqual(read.problems, []);
     assert.deepEqual(read.fact, record);
+    // An API server with CRDs of mcs-api v0.3 removes the field.
+    const { spec, ...rest } = encodeRecord(record, NAMESPACE);
+    const pruned = { ...rest, spec: { ...(spec as object), ipFamilies: undefined } };
+    assert.deepEqual(decodeRecord(stored(pruned), REGISTRY).fact?.families, record.families);
     const slices = packSlices([], endpoints, {
       service: record.key,
       families: record.families,

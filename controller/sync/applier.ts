@@ -1,6 +1,6 @@
 import { isFields } from "../../api/parse/fields.ts";
 import type { Clock } from "../../common/clock.ts";
-import { ApiFault } from "../../common/kubernetes/api-fault.ts";
+import { ApiFault, hasHung } from "../../common/kubernetes/api-fault.ts";
 import type { ApiResource, ObjectName } from "../../common/kubernetes/resource.ts";
 import type { ApiObject, ApiWriter, ObjectState } from "../../common/kubernetes/writer.ts";
 import type { Manifest } from "../model/manifest.ts";
@@ -30,6 +30,9 @@ interface Outcome {
 
 type Part = "content" | "status";
 
+/** Objects that are remembered as hanging: the order of writes depends on it, and nothing else. */
+const MOST_HUNG = 10_000;
+
 const DIGEST = { content: contentDigest, status: statusDigest } as const;
 
 /**
@@ -45,6 +48,8 @@ export class Applier {
     content: new Map(),
     status: new Map(),
   };
+  /** Objects whose last write or deletion hung in a webhook. */
+  readonly #hung = new Set<string>();
   /** State of objects that a creation found, until the next write: their informer may never show them, as without labels. */
   readonly #found = new Map<string, ObjectState>();
 
@@ -67,6 +72,11 @@ export class Applier {
     return this.#write("status", manifest, seen);
   }
 
+  /** True for an object whose last write or deletion hung in a webhook. */
+  hangs(key: string): boolean {
+    return this.#hung.has(key);
+  }
+
   /** The whole object; undefined if it is not as it was seen. Throws an ApiFault. */
   async read(seen: Seen): Promise<unknown> {
     const { resource, writer } = this.#options;
@@ -85,8 +95,10 @@ export class Applier {
         this.#outcomes[part].delete(seen.key);
         this.#backoff[part].deleted(seen.key);
       }
+      this.#hung.delete(seen.key);
       informer()?.reflector.erased(seen, "deleted");
     } catch (thrown) {
+      this.#noteHang(seen.key, thrown);
       await this.#refresh(thrown, name, seen);
       throw thrown;
     } finally {
@@ -108,6 +120,7 @@ export class Applier {
     this.#found.delete(key);
     try {
       const { object } = await this.#send(part, manifest, state);
+      this.#hung.delete(key);
       this.#backoff[part].wrote(key, manifest);
       const left = digest(object);
       if (left === wanted) this.#outcomes[part].delete(key);
@@ -115,6 +128,7 @@ export class Applier {
       this.#options.informer()?.reflector.wrote(object);
       return true;
     } catch (thrown) {
+      this.#noteHang(key, thrown);
       if (this.#undeclared.learn(thrown)) return await this.#write(part, whole, seen);
       const found = await this.#refresh(thrown, manifest.metadata, seen);
       const isHidden = seen === undefined && found !== undefined;
@@ -123,6 +137,14 @@ export class Applier {
     } finally {
       end();
     }
+  }
+
+  #noteHang(key: string, thrown: unknown): void {
+    this.#hung.delete(key);
+    if (!hasHung(thrown)) return;
+    // Names that nobody writes any more.
+    if (this.#hung.size >= MOST_HUNG) this.#hung.clear();
+    this.#hung.add(key);
   }
 
   #send(part: Part, manifest: Manifest, seen: ObjectState | undefined): Promise<ApiObject> {

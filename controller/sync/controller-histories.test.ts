@@ -3,6 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { at } from "../../test/doubles/memory/fields.ts";
 import { FINE } from "../../test/doubles/memory/memory-api-server.ts";
+import { Refusal } from "../../test/doubles/memory/object-table.ts";
 import { forMany } from "../../test/generators/for-all.ts";
 import { ControllerWorld, type MemoryCluster } from "../../test/stages/controller-world.ts";
 
@@ -19,6 +20,7 @@ const RUNS = Number(process.env.RUNS ?? 5);
 /** Random numbers in [0, 1). */
 const numbers = fc.infiniteStream(fc.double({ min: 0, max: 0.999, noNaN: true }));
 
+type RejectionOf<Arbitrary> = Arbitrary extends fc.Arbitrary<infer Value> ? Value : never;
 type Step = (world: ControllerWorld) => void | Promise<void>;
 
 const ids = fc.constantFrom("c1", "c2", "c3");
@@ -131,6 +133,29 @@ const otherWriters = fc.oneof(
   }),
 );
 
+/** Writes of a kind that admission denies, all or only creations and such. */
+const rejection = fc.record({
+  kind: fc.constantFrom(
+    "endpointslices",
+    "serviceimports",
+    "serviceexports",
+    "ipaddresses",
+    "leases",
+    "clusterproperties",
+  ),
+  part: fc.constantFrom("all", "PATCH", "DELETE", "status"),
+  where: fc.constantFrom("shop/", "clusterset-registry-", ""),
+  status: fc.constantFrom(403, 404, 409, 422, 429, 500, 504),
+});
+
+function reject({ server }: MemoryCluster, what: RejectionOf<typeof rejection> | null): void {
+  server.admitWrite = ({ kind, key, method }, subresource) => {
+    if (what === null || kind !== what.kind || !key.startsWith(what.where)) return;
+    if (!["all", method, subresource].includes(what.part)) return;
+    throw new Refusal(what.status, 'admission webhook "a.b" denied the request: no');
+  };
+}
+
 const faults = fc.oneof(
   onCluster(fc.boolean(), ({ server }, down) => {
     server.down = down;
@@ -147,6 +172,7 @@ const faults = fc.oneof(
   onCluster(fc.constant(0), async (cluster) => {
     await cluster.restart();
   }),
+  onCluster(fc.option(rejection), reject),
 );
 
 /** Starts another replica, or stops or kills one of two. */
@@ -252,6 +278,7 @@ test("after any history all clusters converge to the exports, and nothing is wri
     for (const { server } of world.clusters) {
       server.down = false;
       server.weather = FINE;
+      server.admitWrite = () => {};
     }
     for (const cluster of world.clusters) {
       for (const { id } of world.clusters) if (id !== cluster.id) cluster.introduce(id);

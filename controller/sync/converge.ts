@@ -1,5 +1,5 @@
 import { field } from "../../api/parse/fields.ts";
-import { ApiFault } from "../../common/kubernetes/api-fault.ts";
+import { ApiFault, hasHung } from "../../common/kubernetes/api-fault.ts";
 import { isServerDown } from "../../common/kubernetes/recovery.ts";
 import type { Manifest } from "../model/manifest.ts";
 import type { Seen } from "../stores/fact-store.ts";
@@ -13,7 +13,7 @@ export interface Failed {
 
 /** What one reconcile wants of one kind of object. */
 export interface Convergence {
-  readonly applier: Pick<Applier, "apply" | "remove">;
+  readonly applier: Pick<Applier, "apply" | "hangs" | "remove">;
   readonly seen: (key: string) => Seen | undefined;
   readonly wanted: readonly Manifest[];
   /** Keys of present objects that are not wanted. */
@@ -43,7 +43,7 @@ export interface Converged {
 /**
  * Writes what is wanted, and deletes what is gone: new objects before old ones, and a rejected write holds up nothing but what depends on it. A full
  * quota has room for a new object once an old one is deleted: those that nothing depends on go first, then one at a time, as long as that
- * helps. Never rejects; skips the rest where the API server does not answer.
+ * helps. Never rejects; skips the rest where the API server, or a webhook, does not answer.
  */
 export async function converge(options: Convergence): Promise<Converged> {
   const { applier, mayGo, seen, wanted } = options;
@@ -54,24 +54,36 @@ export async function converge(options: Convergence): Promise<Converged> {
   let failed: Failed[] = [];
   const attempt = async (list: readonly Manifest[]): Promise<void> => {
     failed = [];
-    await inParallel(list, async (manifest) => {
+    const untried = new Set(list);
+    const write = async (manifest: Manifest): Promise<boolean> => {
+      untried.delete(manifest);
       try {
-        if (await applier.apply(manifest, seen(keyOf(manifest)))) changed = true;
+        const isWritten = await applier.apply(manifest, seen(keyOf(manifest)));
         inPlace.push(manifest);
+        changed ||= isWritten;
+        return isWritten;
       } catch (fault) {
         failed.push({ manifest, fault });
         throw fault;
       }
-      // Each failure is in `failed`.
-    }).catch(() => undefined);
+    };
+    // Each failure is in `failed`.
+    await untilHung(list, (one) => applier.hangs(keyOf(one)), write).catch((fault: unknown) => {
+      for (const manifest of untried) failed.push({ manifest, fault });
+    });
   };
   /** True if there was one. */
   const remove = async (keys: readonly string[]): Promise<boolean> => {
     for (const key of keys) gone.delete(key);
-    await inParallel(keys, async (key) => {
-      const found = seen(key);
-      if (found !== undefined) await applier.remove(found);
-    }).catch((fault: unknown) => unremoved.push(fault));
+    await untilHung(
+      keys,
+      (key) => applier.hangs(key),
+      async (key) => {
+        const found = seen(key);
+        if (found !== undefined) await applier.remove(found);
+        return found !== undefined;
+      },
+    ).catch((fault: unknown) => unremoved.push(fault));
     return keys.length > 0;
   };
   const removeFree = async (isLast: boolean): Promise<boolean> => {
@@ -160,12 +172,53 @@ function faultsOf(failed: readonly Failed[]): unknown[] {
 }
 
 function isDown({ fault }: Failed): boolean {
+  return isOutage(fault);
+}
+
+function isOutage(fault: unknown): boolean {
   return fault instanceof ApiFault && isServerDown(fault.reason);
 }
 
 /** A ResourceQuota, as Kubernetes says it. */
 function isFull({ fault }: Failed): boolean {
   return isRefused(fault) && /exceeded quota/.test((fault as ApiFault).message);
+}
+
+/**
+ * As `inParallel`, for writes that hang in a webhook: each costs seconds and a slot, so the first one that is sent is sent alone, and one that hangs ends it all.
+ * Those that hung before (`hangs`) come last, so that they hold up no others. `work`: true if it has sent one.
+ */
+async function untilHung<T>(
+  all: readonly T[],
+  hangs: (one: T) => boolean,
+  work: (one: T) => Promise<boolean>,
+): Promise<void> {
+  const { before = [], others = [] } = Object.groupBy(all, (one) =>
+    hangs(one) ? "before" : "others",
+  );
+  const rest = [...others, ...before].values();
+  const faults: unknown[] = [];
+  for (const one of rest) {
+    try {
+      if (await work(one)) break;
+    } catch (thrown) {
+      faults.push(thrown);
+      break;
+    }
+  }
+  if (!faults.some((fault) => hasHung(fault) || isOutage(fault))) {
+    let isOver = false;
+    const left = rest.filter(() => !isOver);
+    await inParallel(left, async (one) => {
+      try {
+        await work(one);
+      } catch (thrown) {
+        isOver ||= hasHung(thrown);
+        throw thrown;
+      }
+    }).catch((thrown: unknown) => faults.push(thrown));
+  }
+  if (faults.length > 0) throw faults[0];
 }
 
 /** Writes in progress at the same time; a Service may have hundreds of slices. */
@@ -187,7 +240,7 @@ export async function inParallel<T>(
         await work(one);
       } catch (thrown) {
         faults.push(thrown);
-        if (thrown instanceof ApiFault && isServerDown(thrown.reason)) return;
+        if (isOutage(thrown)) return;
       }
     }
   };

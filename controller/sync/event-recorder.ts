@@ -5,6 +5,7 @@ import type { ApiResource } from "../../common/kubernetes/resource.ts";
 import { apiVersionOf } from "../../common/kubernetes/resource.ts";
 import type { ApiWriter } from "../../common/kubernetes/writer.ts";
 import { LogRateLimit } from "../../common/log-rate-limit.ts";
+import { Slots } from "../../common/queue/slots.ts";
 import type { ConditionEvent } from "../import/condition-events.ts";
 import type { Manifest } from "../model/manifest.ts";
 import type { Observer } from "../observe/observer.ts";
@@ -21,6 +22,10 @@ export const EVENTS: ApiResource = {
 /** Limits of client-go: Events of one object and reason at once, and milliseconds for one more. */
 const BURST = 25;
 const REFILL_MS = 300_000;
+/** Events that are created at once: few, because a webhook may hold up each for seconds, and other writes share the connections. */
+const AT_ONCE = 2;
+/** Events that wait, at most, as with client-go. */
+const MOST_WAITING = 1_000;
 
 /** Dependencies of an `EventRecorder`. */
 export interface EventRecorderOptions {
@@ -34,6 +39,8 @@ export interface EventRecorderOptions {
 export class EventRecorder {
   readonly #options: EventRecorderOptions;
   readonly #limit: LogRateLimit;
+  readonly #slots = new Slots(AT_ONCE);
+  #waiting = 0;
   #count = 0;
 
   constructor(options: EventRecorderOptions) {
@@ -52,9 +59,16 @@ export class EventRecorder {
       const { write, leftOut, isFirst } = this.#limit.ration(about);
       if (isFirst) observer.eventFailed(new Error(`Too many Events of ${object.key}`));
       if (!write) continue;
-      writer
-        .create(EVENTS, this.#eventOf(resource, object, one, 1 + leftOut))
-        .catch((thrown: unknown) => observer.eventFailed(thrown));
+      if (this.#waiting >= MOST_WAITING) {
+        observer.eventFailed(new Error(`Too many Events wait; leaving out one of ${object.key}`));
+        continue;
+      }
+      const event = this.#eventOf(resource, object, one, 1 + leftOut);
+      this.#waiting++;
+      this.#slots
+        .hold(() => writer.create(EVENTS, event))
+        .catch((thrown: unknown) => observer.eventFailed(thrown))
+        .finally(() => this.#waiting--);
     }
   }
 

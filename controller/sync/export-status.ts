@@ -3,6 +3,7 @@ import { SERVICE_EXPORTS } from "../../common/kubernetes/kinds.ts";
 import type { RegistryKind } from "../config/flags.ts";
 import { conditionEvents } from "../import/condition-events.ts";
 import { exportClaims } from "../import/export-claims.ts";
+import { rejectedEvent } from "../import/import-claims.ts";
 import { exportStatus } from "../import/status-manifest.ts";
 import type { Observer } from "../observe/observer.ts";
 import type { LocalStores } from "../stores/local-stores.ts";
@@ -10,6 +11,7 @@ import type { Applier } from "./applier.ts";
 import type { EventRecorder } from "./event-recorder.ts";
 import type { ExportedService } from "./exported-service.ts";
 import type { ExportOutcome } from "./exporter.ts";
+import { Rejections } from "./rejections.ts";
 
 /** Dependencies of an `ExportStatus`. */
 export interface ExportStatusOptions {
@@ -31,9 +33,11 @@ export interface ExportStatusOptions {
 /** Writes the conditions `Valid`, `Ready` and `Conflict` of ServiceExports. */
 export class ExportStatus {
   readonly #options: ExportStatusOptions;
+  readonly #rejections: Rejections;
 
   constructor(options: ExportStatusOptions) {
     this.#options = options;
+    this.#rejections = new Rejections(options.today);
   }
 
   /** Throws the API server's error. */
@@ -42,7 +46,10 @@ export class ExportStatus {
     const fact = own.exports.fact(key);
     const seen = own.exports.seen(key);
     const outcome = this.#options.outcome(key);
-    if (fact === undefined) events.claimed(key, []);
+    if (fact === undefined) {
+      events.claimed(key, []);
+      this.#rejections.note(key, undefined);
+    }
     if (fact === undefined || seen === undefined || outcome === undefined) return;
     const service = this.#options.exported(key);
     const { merged, contributions } = service;
@@ -55,7 +62,16 @@ export class ExportStatus {
       isComplete: this.#options.isComplete(key, service),
       seen: fact.conditions,
     });
-    const written = await applier.applyStatus(exportStatus(fact, claims, today()), seen);
+    const status = exportStatus(fact, claims, today());
+    const written = await applier.applyStatus(status, seen).catch((fault: unknown) => {
+      const rejection = this.#rejections.note(key, fault);
+      if (rejection !== undefined && this.#rejections.tell(key)) {
+        const event = rejectedEvent(rejection, "the status of this export");
+        this.#options.recorder.record(SERVICE_EXPORTS, seen, [event]);
+      }
+      throw fault;
+    });
+    this.#rejections.note(key, undefined);
     const news = written ? conditionEvents(claims, fact.conditions) : [];
     this.#options.recorder.record(SERVICE_EXPORTS, seen, news);
     events.claimed(key, claims);

@@ -3,8 +3,19 @@ import { namesOf, type ObjectKey } from "../../api/names.ts";
 import type { Reason } from "../../api/reasons.ts";
 import { SERVICE_IMPORTS } from "../../common/kubernetes/kinds.ts";
 import { conditionEvents, deciderEvents } from "../import/condition-events.ts";
-import { isLack, rejectedClaim, withOmissions } from "../import/import-claims.ts";
-import { type ImportInput, type ImportWanted, importOf } from "../import/import-of.ts";
+import {
+  isLack,
+  rejectedClaim,
+  rejectedEvent,
+  saysRejected,
+  withOmissions,
+} from "../import/import-claims.ts";
+import {
+  type ImportInput,
+  type ImportWanted,
+  importOf,
+  type StatusWanted,
+} from "../import/import-of.ts";
 import { type Importing, importedSlices, inUse } from "../import/imported-slices.ts";
 import { type Nearest, nearestOf, type Viewpoint } from "../import/nearest.ts";
 import { retainedSlice, retentionOf } from "../import/retained-slices.ts";
@@ -197,18 +208,34 @@ export class Importer {
     const rejected = this.#rejectionOf(key, steps.fault);
     // Not of VIPs that the import does not have.
     const isTrue = created === object && (isWritten || hasSameVips);
-    if (status !== undefined && (isTrue || rejected !== undefined))
-      await steps.run(() =>
-        this.#writeStatus(key, rejected ? withClaim(status, rejected) : status),
-      );
+    const told = rejected && withClaim(remove ? NO_STATUS : status, rejected);
+    const due = told ?? (isTrue ? status : undefined);
+    let isSaid = rejected === undefined;
+    if (due !== undefined) {
+      isSaid = false;
+      await steps.run(async () => {
+        isSaid = await this.#writeStatus(key, due);
+      });
+    }
+    if (!isSaid) this.#tell(key, steps.fault);
     return created === object && isWritten && isRemoved;
   }
 
-  /** What to say of a fault in the condition: if it lasts. */
+  /** What to say of a fault in the condition: if it lasts, or did so for the controller before. */
   #rejectionOf(key: ObjectKey, fault: unknown): Claim | undefined {
     const rejection = fault === undefined ? undefined : this.#rejections.note(key, fault);
-    const isNew = (this.#options.own.imports.fact(key)?.conditions ?? []).length === 0;
-    return rejection && (isNew || rejection.isLasting) ? rejectedClaim(rejection) : undefined;
+    const seen = this.#options.own.imports.fact(key)?.conditions ?? [];
+    const isDue = seen.length === 0 || seen.some(saysRejected) || rejection?.isLasting;
+    return rejection && isDue ? rejectedClaim(rejection) : undefined;
+  }
+
+  /** Creates an Event about a fault that lasts, of an import that may not exist. */
+  #tell(key: ObjectKey, fault: unknown): void {
+    const { own, recorder } = this.#options;
+    const rejection = fault === undefined ? undefined : this.#rejections.note(key, fault);
+    if (rejection === undefined || !this.#rejections.tell(key)) return;
+    const about = own.imports.seen(key) ?? { key, uid: "" };
+    recorder.record(SERVICE_IMPORTS, about, [rejectedEvent(rejection, "this import")]);
   }
 
   /** Slices of clusters that are not synced stay. */
@@ -268,21 +295,26 @@ export class Importer {
     });
   }
 
-  async #writeStatus(key: ObjectKey, status: NonNullable<ImportWanted["status"]>): Promise<void> {
+  /** False if there is no import. */
+  async #writeStatus(key: ObjectKey, status: StatusWanted): Promise<boolean> {
     const { dirty, own, imports, recorder, today } = this.#options;
     const fact = own.imports.fact(key);
     const seen = own.imports.seen(key);
-    if (fact === undefined || seen === undefined) return;
+    if (fact === undefined || seen === undefined) return false;
     const written = await imports.applyStatus(importStatus(fact, status, today()), seen);
-    if (!written) return;
+    if (!written) return true;
     // `areAllSynced` depends on the clusters in the status.
     dirty("status", key);
     const events = conditionEvents(status.claims, fact.conditions);
     const warnings = events.filter(({ level }) => level === "Warning");
     const deciders = deciderEvents(fact.clusters, status.clusters ?? []);
     recorder.record(SERVICE_IMPORTS, seen, [...warnings, ...deciders]);
+    return true;
   }
 }
+
+/** Of an import that nobody exports any more, which cannot be deleted. */
+const NO_STATUS: StatusWanted = { clusters: [], claims: [] };
 
 /**
  * An import whose condition `Ready` also names why parts of the service are left out, and which clusters are drained. A headless
@@ -303,10 +335,9 @@ function withRemarks(
   return { ...wanted, status: { ...status, claims } };
 }
 
-function withClaim(
-  status: NonNullable<ImportWanted["status"]>,
-  claim: Claim,
-): NonNullable<ImportWanted["status"]> {
+/** Undefined if the status is not ours. */
+function withClaim(status: StatusWanted | undefined, claim: Claim): StatusWanted | undefined {
+  if (status === undefined) return undefined;
   const others = status.claims.filter(({ type }) => type !== claim.type);
   return { ...status, claims: [...others, claim] };
 }

@@ -28,6 +28,7 @@ export class ReconcileQueue {
       new WorkQueue<Task>({
         reconcile: (task) => this.#reconcile(task),
         causeOf,
+        groupOf,
         workers: WORKERS,
         clock,
         random,
@@ -130,6 +131,12 @@ export class ReconcileQueue {
     const { kind, key } = partsOf(task);
     await this.#reconcilers?.reconcile(kind, key);
   }
+}
+
+/** A webhook is for one kind, and often for one namespace. */
+function groupOf(task: Task): string {
+  const { kind, key } = partsOf(task);
+  return `${kind} ${namesOf(key).namespace}`;
 }
 
 /** A right or a CRD is missing for all names; a quota, a policy or a namespace rejects those of one namespace, or of the registry. */

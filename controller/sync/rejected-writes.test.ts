@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { Readable } from "node:stream";
 import { test } from "node:test";
 import { at } from "../../test/doubles/memory/fields.ts";
 import { Refusal } from "../../test/doubles/memory/object-table.ts";
@@ -120,6 +121,132 @@ test("a rejection that lasts for a minute is a condition of the import, an Event
   assert.match(c2.ready(), /^True Ready ClusterSetIP \S+\.$/);
   assert.equal(c2.controller?.queue.tasks.failingFor, 0);
 });
+
+/** A webhook that denies writes of a kind, with this status. */
+function deny(
+  { server }: MemoryCluster,
+  kind: string,
+  isDenied: (method: string, subresource: string | undefined) => boolean,
+  status = 403,
+): void {
+  server.admitWrite = ({ kind: theirs, method }, subresource) => {
+    if (theirs === kind && isDenied(method, subresource))
+      throw new Refusal(status, 'admission webhook "a.b" denied the request: no');
+  };
+}
+
+test("an import that may not be deleted says so, and names no cluster any more", async () => {
+  const { world, c1, c2, c3 } = await three();
+  deny(c2, "serviceimports", (method) => method === "DELETE");
+  for (const cluster of [c1, c3]) cluster.delete("ServiceExport", KEY);
+  await world.pass(90_000);
+  assert.match(c2.ready(), /^False WriteRejected refused: .*denied the request: no$/);
+  assert.deepEqual(clustersOf(c2), []);
+  assert.equal(c2.imported()[KEY], "vip");
+  c2.server.admitWrite = () => {};
+  await world.pass(7000);
+  assert.equal(c2.imported()[KEY], undefined);
+});
+
+test("a rejected status of an import or export has one Event, once the rejection has lasted", async () => {
+  const { world, c1, c2, c3 } = await three();
+  deny(c2, "serviceimports", (_, subresource) => subresource === "status");
+  deny(c1, "serviceexports", (_, subresource) => subresource === "status");
+  c3.delete("ServiceExport", KEY);
+  c1.export("shop/new");
+  await world.pass(30_000);
+  const events = () => [
+    ...c2.events("ServiceImport", "WriteRejected"),
+    ...c1.events("ServiceExport", "WriteRejected"),
+  ];
+  assert.deepEqual(events(), []);
+  await world.pass(300_000);
+  const denied = 'HTTP 403: admission webhook "a.b" denied the request: no';
+  assert.deepEqual(events(), [
+    `Warning WriteRejected: refused: this import cannot be written: ${denied}`,
+    `Warning WriteRejected: refused: the status of this export cannot be written: ${denied}`,
+  ]);
+});
+
+test("an import that may not be created has an Event", async () => {
+  const { world, c1, c2 } = await three();
+  deny(c2, "serviceimports", () => true);
+  c1.offer("shop/new", ["10.1.0.9"]);
+  await world.pass(90_000);
+  assert.equal(c2.events("ServiceImport", "WriteRejected").length, 1);
+});
+
+test("the condition of a rejection stays over a restart, and over conflicts with other writers", async () => {
+  const { world, c1, c2 } = await three();
+  const isPatch = (method: string) => method === "PATCH";
+  deny(c2, "endpointslices", isPatch);
+  c1.serve(KEY, ["10.1.0.8"]);
+  await world.pass(90_000);
+  const said = c2.ready();
+  assert.match(said, /^False WriteRejected/);
+  await c2.restart();
+  for (let ms = 0; ms < 80_000; ms += 4_000) {
+    await world.pass(4_000);
+    assert.equal(c2.ready(), said);
+  }
+  c2.server.admitWrite = ({ kind, method }) => {
+    if (kind === "endpointslices" && isPatch(method)) throw new Refusal(409, "was modified");
+  };
+  await world.pass(10_000);
+  assert.equal(c2.ready(), said);
+});
+
+test("a webhook that hangs in one namespace does not hold up another one", async () => {
+  const { world, c1, c2 } = await three();
+  for (const cluster of [c1, c2]) cluster.namespace("bank");
+  c1.offer("bank/api", ["10.1.9.1"]);
+  await world.pass(5000);
+  const { server } = c2;
+  const request = server.request.bind(server);
+  server.request = async (asked) => {
+    if (asked.write === undefined || !asked.path.includes("/shop/")) return request(asked);
+    await new Promise<void>((resolve) => world.clock.after(7000, resolve));
+    const body = Readable.from([Buffer.from(JSON.stringify({ reason: "Timeout" }))]);
+    return { status: 504, header: () => undefined, body };
+  };
+  for (let i = 0; i < 150; i++) c1.offer(`shop/new-${i}`, ["10.1.1.1"]);
+  for (const address of ["10.1.9.2", "10.1.9.3", "10.1.9.4"]) {
+    await world.pass(20_000);
+    c1.serve("bank/api", [address]);
+    await world.pass(2_000);
+    assert.equal(c2.imported()["bank/api"], `vip ${address}`);
+  }
+});
+
+test("words that differ in each attempt cause one write a minute", async () => {
+  const { world, c1, c2 } = await three();
+  let attempts = 0;
+  c2.server.admitWrite = ({ kind, method }) => {
+    if (kind !== "endpointslices" || method !== "PATCH") return;
+    throw new Refusal(++attempts % 2 === 0 ? 422 : 403, 'admission webhook "a" denied the request');
+  };
+  c1.serve(KEY, ["10.1.0.8"]);
+  await world.pass(90_000);
+  const count = c2.server.writes.length;
+  await world.pass(120_000);
+  const written = c2.writesAfter(count).filter(({ kind }) => kind === "serviceimports");
+  assert.ok(attempts > 20 && written.length <= 2, `${written.length} of ${attempts}`);
+});
+
+for (const status of [404, 409, 429, 500, 503]) {
+  test(`a webhook that denies with ${status} rejects what it denies: no outage, and no conflict`, async () => {
+    const { world, c1, c2, c3 } = await three();
+    deny(c2, "endpointslices", (method) => method === "PATCH", status);
+    c1.serve(KEY, pods(1, 150));
+    c3.delete("ServiceExport", KEY);
+    await world.pass(90_000);
+    assert.match(c2.ready(), /^False WriteRejected refused: .*denied the request: no$/);
+    assert.doesNotMatch(c2.imported()[KEY] ?? "", /10\.3\./);
+    c2.server.admitWrite = () => {};
+    await world.pass(7000);
+    assert.equal(c2.imported()[KEY], ["vip", ...pods(1, 150).sort()].join(" "));
+  });
+}
 
 test("no IPAddress may be created: a new import says so until it may; endpoints of others follow, and VIPs stay", async () => {
   const { world, c1, c2 } = await three();

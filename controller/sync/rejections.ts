@@ -1,10 +1,14 @@
 import type { ObjectKey } from "../../api/names.ts";
+import type { ApiFault } from "../../common/kubernetes/api-fault.ts";
 import { isRejection } from "../../common/kubernetes/recovery.ts";
 import type { Rejected } from "../import/import-claims.ts";
 
 /** Milliseconds for which a write is rejected until a condition of an object that was written before reports it. */
 const LASTING_MS = 60_000;
-/** Milliseconds after which the words of the API server are replaced by new ones: they may differ each time, and each condition is a write. */
+/**
+ * Milliseconds after which the words of the API server are replaced by new ones: they may differ each time, as where two slices are rejected for two reasons, and
+ * each condition is a write.
+ */
 const REWORD_MS = 60_000;
 
 /** A rejection of a name. */
@@ -14,6 +18,8 @@ export interface Rejection extends Rejected {
 }
 
 interface Entry {
+  /** True once an Event has told of it. */
+  isTold?: true;
   readonly since: number;
   readonly saidAt: number;
   readonly said: Rejected;
@@ -29,17 +35,31 @@ export class Rejections {
     this.#now = now;
   }
 
-  /** Notes the result of a reconcile; undefined: it is not rejected, which an outage does not show. */
+  /**
+   * Notes the result of a reconcile. Undefined: it is not rejected. Another fault, such as of an outage or of another writer, does not show that a rejection is
+   * over.
+   */
   note(key: ObjectKey, fault: unknown): Rejection | undefined {
     if (fault === undefined) this.#entries.delete(key);
-    if (!isRejection(fault)) return undefined;
     const now = this.#now();
-    const { reason, message } = fault;
     const before = this.#entries.get(key);
-    const since = before?.since ?? now;
-    const isSame = before?.said.reason === reason && now - before.saidAt < REWORD_MS;
-    const entry = isSame ? before : { since, saidAt: now, said: { reason, message } };
+    const entry = isRejection(fault) ? entryOf(fault, before, now) : before;
+    if (entry === undefined) return undefined;
     this.#entries.set(key, entry);
-    return { ...entry.said, isLasting: now - since >= LASTING_MS };
+    return { ...entry.said, isLasting: now - entry.since >= LASTING_MS };
   }
+
+  /** True the first time, for a rejection that has lasted: one that no condition can tell of has one Event. */
+  tell(key: ObjectKey): boolean {
+    const entry = this.#entries.get(key);
+    if (entry === undefined || entry.isTold || this.#now() - entry.since < LASTING_MS) return false;
+    entry.isTold = true;
+    return true;
+  }
+}
+
+function entryOf({ reason, message }: ApiFault, before: Entry | undefined, now: number): Entry {
+  if (before !== undefined && now - before.saidAt < REWORD_MS) return before;
+  const { since = now, isTold } = before ?? {};
+  return { since, saidAt: now, said: { reason, message }, ...(isTold && { isTold }) };
 }

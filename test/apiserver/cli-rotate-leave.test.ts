@@ -164,7 +164,9 @@ test("leave withdraws a cluster from the others before it removes its programs, 
     const slices = await set.cluster("c3").list(SLICE, "shop", FAILOVER);
     assert.notEqual(slices.length, 0);
   }, 30_000);
-  // The others are found by their contexts.
+  // The others are found by their contexts, also one whose Secret is lost.
+  const lost = { namespace: "clusterset-proxy", name: "peer-c2" };
+  await set.plane("c3").admin.delete({ ...SECRET, metadata: lost });
   const { out } = await set.run("leave", "c3", "--yes");
   // In a pod, it would have ended with its namespace.
   await set.cluster("c3").kill();

@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { createServer as createHttpsServer } from "node:https";
 import { type AddressInfo, createServer } from "node:net";
+import { json } from "node:stream/consumers";
 import { after, before, test } from "node:test";
 import { field, textField } from "../../api/parse/fields.ts";
 import { systemClock } from "../../common/clock.ts";
@@ -10,6 +13,7 @@ import type { ApiResource } from "../../common/kubernetes/resource.ts";
 import { ApiWriter } from "../../common/kubernetes/writer.ts";
 import { logLines } from "../doubles/log-lines.ts";
 import { eventually } from "../stages/agent-process.ts";
+import { apiServerFiles } from "./api-server.ts";
 import { ControlPlane } from "./control-plane.ts";
 
 const IMPORTS: ApiResource = {
@@ -219,6 +223,64 @@ test("a webhook that takes longer than a write is a rejection of that write, not
   } finally {
     await plane.admin.delete(configuration);
     hanging.close();
+  }
+});
+
+test("a webhook that denies with any status, or whose patch does not fit, is a rejection of that write", async () => {
+  // It answers with the certificate of the API server, which is for this address, too.
+  const { ca } = apiServerFiles(plane.directory);
+  const key = readFileSync(ca.replace(/crt$/, "key"));
+  const server = createHttpsServer({ key, cert: readFileSync(ca) }, (request, response) => {
+    void json(request).then((review) => {
+      const { uid, name } = field(review, "request") as { uid: string; name: string };
+      const patch = Buffer.from('[{"op":"add","path":"/no/such","value":"1"}]').toString("base64");
+      const denial = { allowed: false, status: { code: Number(name.slice(1)), message: "no" } };
+      const answer = name === "unfit" ? { allowed: true, patchType: "JSONPatch", patch } : denial;
+      response.setHeader("content-type", "application/json");
+      response.end(JSON.stringify({ ...(review as object), response: { uid, ...answer } }));
+    });
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const configuration = {
+    apiVersion: "admissionregistration.k8s.io/v1",
+    kind: "MutatingWebhookConfiguration",
+    metadata: { name: "denying" },
+  };
+  const rule = { apiGroups: [""], apiVersions: ["v1"], resources: ["configmaps"] };
+  const webhook = {
+    ...{ name: "denying.example.com", sideEffects: "None", admissionReviewVersions: ["v1"] },
+    ...{ failurePolicy: "Fail" },
+    clientConfig: {
+      url: `https://127.0.0.1:${port}/`,
+      caBundle: readFileSync(ca).toString("base64"),
+    },
+    rules: [{ ...rule, operations: ["CREATE"] }],
+  };
+  await plane.admin.create({ ...configuration, webhooks: [webhook] });
+  try {
+    const found: string[] = [];
+    for (const name of ["c401", "c404", "c409", "c429", "c500", "c503", "unfit"]) {
+      const one = { metadata: { ...WEB, name } };
+      // Until the API server knows the webhook.
+      await eventually(async () => {
+        const { meta, fault } = await writer.apply(CONFIG_MAPS, one).then(
+          (applied) => ({ meta: applied.meta, fault: undefined }),
+          (thrown: unknown) => ({ meta: undefined, fault: thrown }),
+        );
+        if (meta !== undefined) await writer.delete(CONFIG_MAPS, one.metadata, meta);
+        assert.equal(meta, undefined);
+        found.push(`${name} ${textField(fault, "reason")}`);
+      });
+    }
+    assert.deepEqual(found, [
+      ...["c401", "c404", "c409", "c429", "c500", "c503"].map((name) => `${name} refused`),
+      "unfit webhook-failed",
+    ]);
+  } finally {
+    await plane.admin.delete(configuration);
+    server.close();
+    server.closeAllConnections();
   }
 });
 

@@ -44,6 +44,8 @@ export class ReconcilerStage {
     follower: {
       found: () => undefined,
       proposed: (key, services) => this.followed.push(`${key} ${services.length}`),
+      kept: (services) =>
+        this.followed.push(`kept ${services.map(({ portName }) => portName).join()}`),
       accepted: (complete) => this.followed.push(complete ? "accepted all" : "accepted"),
       failed: () => this.followed.push("failed"),
     },

@@ -60,6 +60,8 @@ export class MemoryApiServer implements ApiServer {
   readonly denied = new Map<string, string>();
   /** Admission of creations: throws a Refusal of what it does not admit. */
   admit: (creation: Written) => void = () => {};
+  /** Admission of all writes, also of deletions and of a status: throws a Refusal of what it does not admit. */
+  admitWrite: (write: Written, subresource: string | undefined) => void = () => {};
   /** Resources that it does not have. */
   readonly unserved = new Set<string>();
   /** Faults of the next requests; then they succeed. */
@@ -198,6 +200,7 @@ export class MemoryApiServer implements ApiServer {
     this.writes.push({ method, kind, key });
     const denial = this.denied.get(key);
     if (denial !== undefined) throw new Refusal(403, denial, { name: named });
+    this.admitWrite({ method, kind, key }, subresource);
     const there = this.objects.get(kind, key);
     if (method !== "DELETE" && there === undefined) this.admit({ method, kind, key });
     const details = { name: named };
