@@ -208,7 +208,7 @@ test("a path that no header can hold is an error that names it", () => {
 test("names that an API server answers lead to no file outside of the archive's folders, and end no bundle", async () => {
   const namespace = "clusterset-proxy";
   const labels = { "app.kubernetes.io/name": "clusterset-agent" };
-  const names = ["..", "a\u001b[2K\nb", "x".repeat(250)];
+  const names = ["...", "a\u001b[2K\nb", "x".repeat(250)];
   await using server = await FakeApiServer.start({
     objects: {
       pods: names.map((name) => ({ apiVersion: "v1", metadata: { namespace, name, labels } })),
