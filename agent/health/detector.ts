@@ -74,11 +74,12 @@ export class Detector {
     return overdue.some(isLate) || this.#late.any || this.#examinations.size > 0;
   }
 
-  /** Evaluates what is overdue. */
+  /** Evaluates what is overdue. `isDelayed`: answers may not have been counted yet, so that it is only probed. */
   async look(
     found: readonly Overdue[],
     answered: readonly Answered[],
     watched: WatchedEndpoints,
+    isDelayed = false,
   ): Promise<void> {
     const { clock, probes, verdicts } = this.#options;
     const now = clock.now();
@@ -94,16 +95,17 @@ export class Detector {
         hasWaited: (one, client) => this.#waiting.hasWaited(one, client, now),
         reachOf: (group) => probes.reachOf(group),
         isLossy: (group) => this.#late.isLossy(group, now),
-        hasExpired: (name) => verdicts.hasExpired(name, now),
+        hasExpired: (name) =>
+          verdicts.hasExpired(name, now) || verdicts.ofGroup(name) !== undefined,
       });
-      await this.#join(findings);
-      await this.#conclude(found, answered, watched);
-      await this.#beginAll(
-        findings.filter((one) => one.isSilent && !this.#isContradicted(one)),
-        watched,
-      );
+      if (!isDelayed) {
+        await this.#join(findings);
+        await this.#conclude(found, answered, watched);
+        const silent = findings.filter((one) => one.isSilent && !this.#isContradicted(one));
+        await this.#beginAll(silent, watched);
+      }
       this.#probe(findings, overdue, answered, watched);
-    } else await this.#conclude(found, answered, watched);
+    } else if (!isDelayed) await this.#conclude(found, answered, watched);
   }
 
   #groupsOf(late: readonly Overdue[], watched: WatchedEndpoints): Group[] {
@@ -185,9 +187,13 @@ export class Detector {
   }
 
   /** All endpoints of a group, except those that a slice of another namespace also lists and no probe has shown silent: no client of this group has tried them. */
-  #membersOf({ members, namespace }: Group, watched: WatchedEndpoints): TcpEndpoint[] {
+  #membersOf(
+    { members, namespace }: Group,
+    watched: WatchedEndpoints,
+    except?: ReadonlySet<string>,
+  ): TcpEndpoint[] {
     const { records } = this.#options.probes;
-    const all = [...members.values()];
+    const all = [...members].filter(([name]) => !except?.has(name)).map(([, one]) => one);
     const others = watched.groupsOf(all).filter((one) => one.namespace !== namespace);
     return all.filter((one) => {
       const name = endpointName(one);
@@ -278,9 +284,10 @@ export class Detector {
         const [first] = endpoints;
         if (first === undefined || this.#isCovered(group, endpoints)) continue;
         const present = verdicts.ofGroup(group.name);
+        const members = scope === "group" ? this.#membersOf(group, watched, except) : [];
         // Of a rolling update, or such as another namespace lists, too.
         if (present !== undefined) {
-          await this.#widen(present, group, endpoints);
+          await this.#widen(present, endpoints, members);
           hasBegun = true;
           continue;
         }
@@ -290,8 +297,6 @@ export class Detector {
         const owner = { cluster: group.cluster, namespace: group.namespace, isTrial };
         const shown = endpoints.slice(0, MOST_ENDING);
         const proposed = verdicts.propose(scope, subject, owner, shown, now);
-        const all = scope === "group" ? this.#membersOf(group, watched) : [];
-        const members = all.filter((one) => except?.has(endpointName(one)) !== true);
         const verdict = { ...proposed, members, isPartial: except !== undefined };
         if (!this.#hasRoom(verdict)) {
           const until = now + SKIPPED_MS.limited;
@@ -307,13 +312,12 @@ export class Detector {
     }
   }
 
-  /** More endpoints of a group, most of which is silent already. */
-  async #widen(verdict: Verdict, group: Group, endpoints: readonly TcpEndpoint[]): Promise<void> {
+  /** More endpoints of a group, most of which is silent already. `members`: those that are silent with them. */
+  async #widen(verdict: Verdict, endpoints: readonly TcpEndpoint[], members: TcpEndpoint[]) {
     const { clock, evidence, verdicts } = this.#options;
-    const added = endpoints.filter(
-      (one) => verdicts.on(one, group.cluster, new Set([group.namespace])) === undefined,
-    );
-    verdicts.widen(verdict, added);
+    const namespaces = new Set([verdict.namespace]);
+    const added = endpoints.filter((one) => !verdicts.on(one, verdict.cluster, namespaces));
+    verdicts.widen(verdict, [...added, ...members]);
     const shown = added.slice(0, Math.max(0, MOST_ENDING - verdict.endpoints.size));
     const named = new Map(shown.map((one) => [endpointName(one), one]));
     const rest = expiryOf(verdict) - clock.now();

@@ -42,7 +42,7 @@ export interface Picture {
   readonly isLossy: (group: Group) => boolean;
   /** True if an answer to this client is not under way any more. */
   readonly hasWaited: (one: Overdue, client: string) => boolean;
-  /** True if the last verdict of this name ended without an answer. */
+  /** True if the last verdict of this name ended without an answer, or if the group of this name has one: its endpoints may be others by now. */
   readonly hasExpired: (name: string) => boolean;
 }
 
@@ -89,6 +89,8 @@ export interface Finding {
 const ANSWER_MS = 1_000;
 /** Milliseconds in which it answers a repeated SYN, to which a second is added. */
 const REPEATED_ANSWER_MS = 250;
+/** Milliseconds after which the only SYN of a client that gives up within a second is unanswered: a probe tells whether it was lost. */
+const GIVEN_UP_MS = ANSWER_MS + REPEATED_ANSWER_MS;
 /** Milliseconds for which the result of a probe counts. */
 const PROBE_HOLDS_MS = 3_000;
 /** Milliseconds between two probes of an endpoint whose group may not be reached by probes. */
@@ -131,7 +133,10 @@ export function evaluate(picture: Picture): Finding[] {
       return { ...all, isSilent: true, reason, isTrial, isOfStrangers };
     }
     const found = tried.map((one) => evaluateEndpoint(one, context));
-    return widened(found, tried, context) ?? mostly(found, tried, ofGroup, context) ?? found;
+    const most = mostly(found, tried, ofGroup, context);
+    // What another namespace lists, too, is left out of it.
+    const rest = found.filter(({ wantsProbe }) => wantsProbe);
+    return widened(found, tried, context) ?? (most ? [most, ...rest] : found);
   });
 }
 
@@ -223,7 +228,8 @@ function areStrangers(tried: readonly Overdue[], { answeredAge, known }: Context
 function reasonOf(one: Overdue, context: Context): Reason {
   const { group, now } = context;
   const probe = context.probes.get(endpointName(one));
-  if (!isSuspect(one)) return "too-early";
+  const isProbed = context.reach === "works" || context.reach === "assumed";
+  if (!isSuspect(one) && !(isProbed && one.age >= GIVEN_UP_MS)) return "too-early";
   const isRecent = probe !== undefined && now - probe.ended < PROBE_HOLDS_MS;
   // A probe that fails on this node, for lack of files or ports, does not keep clients from deciding.
   const reach = isRecent && probe.result === "unknown" ? "unknown" : context.reach;
@@ -240,7 +246,7 @@ function reasonOf(one: Overdue, context: Context): Reason {
   if (strangers !== undefined) return strangers;
   if (mayBeUnseen([one], context)) return "too-few-syns";
   const isSlow = one.repeats >= SLOW.repeats && one.repeatedAge >= SLOW.ms;
-  const isEnough = isMany([one]) || (isSlow && !context.isLossy(group));
+  const isEnough = isMany([one], context) || (isSlow && !context.isLossy(group));
   return isEnough ? "clients-unanswered" : "too-few-syns";
 }
 
@@ -262,10 +268,11 @@ function isSuspect({ age, syns, repeats, repeatedAge }: Overdue): boolean {
   return (repeats > 0 && repeatedAge >= REPEATED_ANSWER_MS) || (age >= ANSWER_MS && syns > 1);
 }
 
-/** So many SYNs that loss is excluded. */
-function isMany(tried: readonly Overdue[]): boolean {
+/** So many SYNs that loss is excluded. Where answers were late, they may be again. */
+function isMany(tried: readonly Overdue[], { group, isLossy }: Context): boolean {
   const sent = tried.reduce((sum, { syns, repeats }) => sum + syns + repeats, 0);
-  return sent >= MANY_SYNS && tried.some(({ age }) => age >= MANY_SYNS_MS);
+  const least = isLossy(group) ? ANSWER_MS + SLOW.ms : MANY_SYNS_MS;
+  return sent >= MANY_SYNS && tried.some(({ age }) => age >= least);
 }
 
 /** True if answers may arrive by a link where they are not seen: none of the group was, and few SYNs were repeated. One that was answered is not. */
@@ -320,7 +327,7 @@ function isGroupSilent(tried: readonly Overdue[], context: Context): boolean {
   }
   if (strangersReason(tried, context, false) !== undefined) return false;
   if (mayBeUnseen(tried, context)) return false;
-  if (isMany(tried)) return true;
+  if (isMany(tried, context)) return true;
   return tried.filter(isSuspect).length >= fewest && !context.isLossy(group);
 }
 

@@ -26,7 +26,7 @@ export interface HealthOptions {
 const SOON_MS = 200;
 /** Milliseconds: a check that begins later than this was delayed by load on the node, */
 const DELAYED_MS = 500;
-/** and answers get so many more to arrive before the evidence counts. */
+/** and answers get so many more to arrive before a verdict begins. Probes begin at once: their timers will be late, too. */
 const SETTLE_MS = 250;
 /** Milliseconds between two checks whether the kernel still collects evidence, and after failures. */
 const INSTALL_MS = 5_000;
@@ -96,17 +96,21 @@ export class HealthSource implements Source {
     for (const verdict of this.#verdicts.all) this.#options.events.silent(verdict);
     if (this.#verdicts.any) this.#report();
     events.listed();
+    let settledAt = clock.now();
     while (!signal.aborted) {
-      const pause = await this.#look().catch((error) => this.#failed(error));
+      const isDelayed = clock.now() < settledAt;
+      const looked = await this.#look(isDelayed).catch((error) => this.#failed(error));
+      const pause = isDelayed ? Math.max(0, settledAt - clock.now()) : looked;
       const due = clock.now() + pause;
       this.#pause = new AbortController();
       await sleep(clock, pause, AbortSignal.any([signal, this.#pause.signal]));
-      if (clock.now() - due > DELAYED_MS) await sleep(clock, SETTLE_MS, signal);
+      // The timer that ends a delay may be late, too: each delay is one.
+      if (!isDelayed && clock.now() - due > DELAYED_MS) settledAt = clock.now() + SETTLE_MS;
     }
   }
 
-  /** Returns the milliseconds until the next check. */
-  async #look(): Promise<number> {
+  /** Returns the milliseconds until the next check. `isDelayed`: this one began late. */
+  async #look(isDelayed: boolean): Promise<number> {
     const { clock, evidence, events } = this.#options;
     const watched = this.#options.watched();
     if (watched === undefined) return LOOK_MS;
@@ -121,7 +125,7 @@ export class HealthSource implements Source {
     await this.#ends.endDropped(watched);
     if (this.#failures > 0) events.unavailable(undefined);
     this.#failures = 0;
-    await this.#evaluate(overdue, watched);
+    await this.#evaluate(overdue, watched, isDelayed);
     for (const verdict of this.#verdicts.due(clock.now(), MOST_PROBED)) {
       verdict.probeAt = Number.POSITIVE_INFINITY;
       this.#follow(this.#ends.revisit(verdict, watched));
@@ -133,6 +137,7 @@ export class HealthSource implements Source {
   async #evaluate(
     overdue: Awaited<ReturnType<Evidence["overdue"]>>,
     watched: WatchedEndpoints,
+    isDelayed: boolean,
   ): Promise<void> {
     const { clock, evidence, events } = this.#options;
     const now = clock.now();
@@ -148,7 +153,7 @@ export class HealthSource implements Source {
       events.blind(probes.blind);
     }
     if (isUplink) await this.#ends.endAnswered(answered, watched);
-    await this.#detector.look(overdue, answered, watched);
+    await this.#detector.look(overdue, answered, watched, isDelayed);
     if (!verdicts.any) this.#setUplink(false);
     else if (isUplink) {
       this.#uplinkAt = now + UPLINK_MS;

@@ -9,10 +9,17 @@ const LOSSY = 2;
 /** Milliseconds within which late answers are of one outage. */
 const OUTAGE_MS = 3_000;
 
+/** A client that waits for an endpoint's answer to a repeated SYN. */
+interface Waiting {
+  readonly paths: ReadonlySet<string>;
+  /** When it was last seen to wait. */
+  readonly at: number;
+}
+
 /** Clients that were answered after their SYN was repeated: the path to a cluster loses packets. By namespace and cluster, because a tenant may repeat SYNs as it likes. */
 export class LateAnswers {
-  /** Paths of endpoints and clients with repeated SYNs, as of the last check. */
-  #waiting = new Map<string, ReadonlySet<string>>();
+  /** By endpoint and client. They are kept for a while: a verdict deletes their SYNs, and the answer may arrive all the same. */
+  #waiting = new Map<string, Waiting>();
   readonly #times = new Map<string, number[]>();
 
   /** True if answers of the next check matter. */
@@ -30,19 +37,22 @@ export class LateAnswers {
     readonly passed: number;
   }): void {
     const { now, passed } = picture;
-    const next = new Map<string, ReadonlySet<string>>();
+    const next = new Map<string, Waiting>();
     for (const one of picture.overdue) {
       const name = endpointName(one);
       if (one.repeats === 0) continue;
       const listing = picture.groups.filter(({ members }) => members.has(name));
       const paths = new Set(listing.map(pathOf));
-      for (const client of one.clients) next.set(`${name} ${client}`, paths);
+      for (const client of one.clients) next.set(`${name} ${client}`, { paths, at: now });
     }
     for (const one of picture.answered) {
       const pair = `${endpointName(one)} ${one.client}`;
       if (next.has(pair) || one.age > passed) continue;
-      for (const path of this.#waiting.get(pair) ?? []) this.#add(path, now);
+      for (const path of this.#waiting.get(pair)?.paths ?? []) this.#add(path, now);
+      this.#waiting.delete(pair);
     }
+    for (const [pair, one] of this.#waiting)
+      if (now - one.at < OUTAGE_MS && !next.has(pair)) next.set(pair, one);
     for (const [path, times] of this.#times)
       if (times.every((at) => now - at >= KEPT_MS)) this.#times.delete(path);
     this.#waiting = next;

@@ -49,8 +49,8 @@ const TRIAL = { min: 10_000, max: 300_000 };
 const HOLD = { min: 10_000, max: 300_000 };
 /** Milliseconds without a verdict after which former ones are forgotten. */
 const FORGOTTEN_MS = 600_000;
-/** Names that are remembered. */
-const MOST_REMEMBERED = 4_096;
+/** Names that are remembered, and their endpoints: groups of a tenant can have many of these, and end one after the other. */
+const MOST_REMEMBERED = { names: 4_096, endpoints: 65_536 };
 
 /** What is remembered of a name. */
 interface Past {
@@ -66,6 +66,8 @@ interface Past {
 /** Remembers verdicts that have ended: endpoints that come and go are used last for longer each time. */
 export class Recurrence {
   readonly #past = new Map<string, Past>();
+  /** Endpoints of all of these. */
+  #endpoints = 0;
 
   /** The terms of a verdict that begins now. `isTrial`: only clients can end it. */
   terms(name: string, isTrial: boolean, now: number): Terms {
@@ -90,16 +92,19 @@ export class Recurrence {
     now: number,
   ): void {
     const before = this.#of(name, now);
-    this.#past.delete(name);
+    this.#forget(name);
+    const names = new Set([...endpoints.keys(), ...members.map(endpointName)]);
+    this.#endpoints += names.size;
     this.#past.set(name, {
       answered: before.answered + (why === "answered" ? 1 : 0),
       expired: why === "expired" ? before.expired + 1 : 0,
       at: now,
-      endpoints: [...endpoints.keys(), ...members.map(endpointName)],
+      endpoints: [...names],
     });
+    const most = MOST_REMEMBERED;
     for (const oldest of this.#past.keys()) {
-      if (this.#past.size <= MOST_REMEMBERED) break;
-      this.#past.delete(oldest);
+      if (this.#past.size <= most.names && this.#endpoints <= most.endpoints) break;
+      this.#forget(oldest);
     }
   }
 
@@ -116,6 +121,11 @@ export class Recurrence {
       const hasAnswered = past.endpoints.some((one) => now - (ages.get(one) ?? Infinity) > past.at);
       if (hasAnswered) this.#past.set(name, { ...past, expired: 0 });
     }
+  }
+
+  #forget(name: string): void {
+    this.#endpoints -= this.#past.get(name)?.endpoints.length ?? 0;
+    this.#past.delete(name);
   }
 
   #of(name: string, now: number): Past {

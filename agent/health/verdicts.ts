@@ -93,9 +93,10 @@ export class Verdicts {
 
   /** More endpoints of its group do not answer. */
   widen(verdict: Verdict, silent: readonly TcpEndpoint[]): void {
-    const added = silent.filter((one) => this.#byMember.get(endpointName(one)) !== verdict);
-    verdict.members = [...verdict.members, ...added];
-    for (const one of added) this.#byMember.set(endpointName(one), verdict);
+    const names = new Map(silent.map((one) => [endpointName(one), one]));
+    const added = [...names].filter(([name]) => this.#byMember.get(name) !== verdict);
+    verdict.members = [...verdict.members, ...added.map(([, one]) => one)];
+    for (const [name] of added) this.#byMember.set(name, verdict);
   }
 
   /** The verdict on this group. */

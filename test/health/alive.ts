@@ -284,6 +284,16 @@ export const ALIVE: readonly History[] = [
     expect: ["19 web c2", "120 web c2"],
   },
   {
+    name: "answers take two seconds, and clients call in bursts: it is found once that the path is slow",
+    serves: { web: { c2: 3, c3: 3 } },
+    roundTrip: 2_000,
+    calls: ["a", "b", "c", "d"].flatMap((client) =>
+      Array.from({ length: 12 }, (_, i) => `${client} web 7 ${i / 50}-`),
+    ),
+    expect: ["30 web c2:3", "65 web c2:3"],
+    verdicts: ["group web@c2"],
+  },
+  {
     name: "a third of a cluster is dead: the rest keeps its clients",
     serves: { web: { c2: 9, c3: 2 }, cart: { c2: 9, c3: 2 } },
     calls: ["a web 0.1", "b cart 0.1"],

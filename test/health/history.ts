@@ -5,7 +5,7 @@ import type { ImportFact, NodeFact } from "../../agent/model/facts.ts";
 import type { Family } from "../../api/address.ts";
 import { Chance } from "../generators/chance.ts";
 import { cidr } from "../generators/facts.ts";
-import { addressOf, HealthWorld, rangeOf } from "../stages/health-world.ts";
+import { addressOf, HealthWorld, rangeOf, type ServedPort } from "../stages/health-world.ts";
 
 /**
  * One history: what is served, which clients call, what the network drops, and what follows. Times are seconds since the start. An import `web` is
@@ -39,6 +39,8 @@ export interface History {
   readonly events?: readonly string[];
   /** Milliseconds until an answer arrives; 0 if absent. */
   readonly roundTrip?: number;
+  /** Milliseconds after which clients send their SYNs; those of Linux before 6.5 if absent. */
+  readonly syns?: readonly number[];
   /** Milliseconds by which each timer of the agent is late, at most. */
   readonly load?: number;
   /** `TIME IMPORT PLACES`: where new connections go. A place is a cluster, with the number of its endpoints after a colon, if that matters. */
@@ -62,8 +64,8 @@ export interface History {
   readonly blind?: readonly string[];
   /** Clusters in which something refuses the node's connections in the name of every endpoint. */
   readonly refuses?: readonly string[];
-  /** Ports of imports, by name; 8080 if absent. `web#1` is the second port of web, `web@c2:8080` a port of its endpoints. */
-  readonly ports?: Readonly<Record<string, readonly number[]>>;
+  /** Ports of imports, by name; 8080 if absent. `web#1` is the second port of web, `web@c2:8080` a port of its endpoints. Nobody calls UDP ports, `53/UDP`. */
+  readonly ports?: Readonly<Record<string, readonly ServedPort[]>>;
   /** Seeds; one if absent. */
   readonly seeds?: readonly number[];
 }
@@ -103,6 +105,7 @@ export async function play(history: History, seed: number, family: Family): Prom
   world.refusing = new Set(history.refuses);
   world.ports = history.ports ?? {};
   world.roundTrip = history.roundTrip ?? 0;
+  world.syns = history.syns ?? world.syns;
   for (const [name, endpoints] of Object.entries(history.serves)) {
     const [namespace, own = ""] = name.includes("/") ? name.split("/") : ["demo", name];
     world.serve(own, endpoints, history.fact, namespace);

@@ -169,6 +169,18 @@ export const REPORTS: readonly History[] = [
     says: [],
   },
   {
+    name: "clients of such an address end nothing for others, and cause no probes",
+    serves: { web: { c2: 4, c3: 4 }, "mallory/trap": { c2: 1, c3: 1 } },
+    lists: ["mallory/trap c2 new"],
+    declares: [],
+    calls: ["a web 0.1", "d mallory/trap 0.1"],
+    drops: ["0- *>web@c2"],
+    expect: ["30 web c3", "150 web c3", "150 mallory/trap c2"],
+    verdicts: ["cluster c2"],
+    // Four of its endpoints, ten times a minute at most.
+    probes: ["30-150 1 100"],
+  },
+  {
     name: "an endpoint that two clusters list is found silent once",
     serves: { web: { c2: 4, c3: 4 }, api: { c4: 4 } },
     lists: ["api c4 web@c2 api@c4"],

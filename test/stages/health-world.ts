@@ -16,7 +16,7 @@ import { SourceRecorder } from "../doubles/source-recorder.ts";
 import { importFact, nodeFact, sliceFact } from "../generators/facts.ts";
 
 /** Milliseconds after which Linux repeats a SYN before 6.5; later versions do so more often. */
-const SYNS = [0, 1_000, 3_000, 7_000];
+const SYNS: readonly number[] = [0, 1_000, 3_000, 7_000];
 /** Milliseconds of one step of the world: a round trip. */
 const STEP = 50;
 
@@ -38,6 +38,9 @@ export interface Connection {
 
 /** What becomes of a SYN to an endpoint at this moment: the chance of an answer, 0 to 1. */
 export type Network = (endpoint: TcpEndpoint, cluster: string, client?: string) => number;
+
+/** The number of a TCP port, or one of UDP. */
+export type ServedPort = number | `${number}/UDP`;
 
 /** The client of connections for which a test names none. */
 const CLIENT = "10.1.0.9";
@@ -74,8 +77,10 @@ export class HealthWorld {
   family: Family = "IPv4";
   /** Milliseconds until an answer arrives. */
   roundTrip = 0;
+  /** When clients send their SYNs, in milliseconds. A client with one SYN gives up within a second. */
+  syns = SYNS;
   /** Ports of imports, by name, where these are not 8080 alone. */
-  ports: Readonly<Record<string, readonly number[]>> = {};
+  ports: Readonly<Record<string, readonly ServedPort[]>> = {};
   readonly #random: () => number;
   readonly #clusters = new Map<string, string>();
   /** Those that may send another SYN. */
@@ -271,10 +276,12 @@ export class HealthWorld {
   }
 
   #repeat(one: Connection): void {
-    const due = SYNS[one.syns];
-    if (due !== undefined && this.clock.now() < one.begun + due) return;
-    if (due !== undefined && this.#send(one)) one.established = this.clock.now() + STEP;
-    if (due === undefined || one.established !== undefined) this.#open.delete(one);
+    const due = this.syns[one.syns];
+    const now = this.clock.now();
+    const hasAnswer = one.established !== undefined && one.established <= now + STEP;
+    if (due === undefined || hasAnswer) this.#open.delete(one);
+    else if (now >= one.begun + due && this.#send(one))
+      one.established ??= now + Math.max(STEP, this.roundTrip);
   }
 
   /** Sends a SYN of a connection; true if it is answered. */
@@ -299,7 +306,9 @@ export class HealthWorld {
     if (this.isProbeBroken) resolve("unknown");
     for (const ms of [0, 250, 500]) {
       this.clock.after(ms, () => {
-        if (this.#syn(endpoint)) resolve("accepted");
+        if (!this.#syn(endpoint)) return;
+        if (this.roundTrip === 0) resolve("accepted");
+        else this.clock.after(this.roundTrip, () => resolve("accepted"));
       });
     }
     this.clock.after(900 + this.delay(), () => resolve("silent"));
@@ -320,10 +329,11 @@ export class HealthWorld {
   /** `first`: the number of the first one, where an import has other numbers than its endpoints. */
   #portsOf(name: string, first?: number) {
     const all = this.ports[name] ?? [8080];
-    return all.map((port, i) => ({
-      ...{ name: `p${port}`, protocol: "TCP" as const },
-      port: first === undefined ? port : first + i,
-    }));
+    return all.map((served, i) => {
+      const port = Number.parseInt(`${served}`, 10);
+      const protocol = typeof served === "number" ? ("TCP" as const) : ("UDP" as const);
+      return { name: `p${port}`, protocol, port: first === undefined ? port : first + i };
+    });
   }
 }
 

@@ -1,0 +1,26 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Recurrence } from "./verdict.ts";
+
+const group = (name: string, count: number) => {
+  const members = Array.from({ length: count }, (_, i) => ({
+    address: `10.2.${i >> 8}.${i & 255}`,
+    port: 80,
+  }));
+  return { name, endpoints: new Map(), members };
+};
+
+test("verdicts on groups of many endpoints that end one after the other take bounded memory: the oldest are forgotten", () => {
+  const past = new Recurrence();
+  for (let i = 0; i < 100; i++) past.ended(group(`group ${i}`, 1_000), "answered", i);
+  assert.equal(past.terms("group 0", false, 100).recurrences, 0);
+  assert.equal(past.terms("group 99", false, 100).recurrences, 1);
+});
+
+test("a verdict that ends again and again is remembered once", () => {
+  const past = new Recurrence();
+  past.ended(group("other", 1), "answered", 0);
+  for (let i = 0; i < 100; i++) past.ended(group("group", 1_000), "answered", i);
+  assert.equal(past.terms("other", false, 100).recurrences, 1);
+  assert.equal(past.terms("group", false, 100).recurrences, 100);
+});
