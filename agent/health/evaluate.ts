@@ -136,27 +136,32 @@ export function evaluate(picture: Picture): Finding[] {
     const most = mostly(found, tried, ofGroup, context);
     // What another namespace lists, too, is left out of it.
     const rest = found.filter(({ wantsProbe }) => wantsProbe);
-    return widened(found, tried, context) ?? (most ? [most, ...rest] : found);
+    return widened(found, tried, ofGroup, context) ?? (most ? [most, ...rest] : found);
   });
 }
 
 /**
- * Where clients decide alone, and nothing of the group has answered since the first SYN to a silent endpoint, all of it is left: the next SYN of a
- * slow client, seconds later, must not go to a sibling that is as dead. An answer of any endpoint ends this, and clients try again after ten seconds.
+ * Where clients decide alone, all of a group is left but what has answered since the first SYN to a silent endpoint: the next SYN of a slow client, seconds
+ * later, must not go to a sibling that is as dead. An answer of any endpoint ends this, and clients try again after ten seconds.
  */
 function widened(
   found: readonly Finding[],
   tried: readonly Overdue[],
-  { answeredAge, group }: Context,
+  answered: readonly Answered[],
+  { group }: Context,
 ): Finding | undefined {
   if (group.members.size < 2) return undefined;
-  const shown = tried.findIndex(
-    ({ age }, i) => found[i]?.reason === "clients-unanswered" && answeredAge > age,
-  );
+  const shown = found.findIndex(({ reason }) => reason === "clients-unanswered");
   const finding = found[shown];
   if (finding === undefined) return undefined;
+  const age = tried[shown]?.age ?? 0;
+  const except = new Set(answered.filter((one) => one.age < age).map(endpointName));
+  const endpoints = tried.filter((one) => !except.has(endpointName(one)));
   const reason = "group-unanswered";
-  return { ...finding, scope: "group", endpoints: tried, reason, isTrial: true };
+  return {
+    ...{ ...finding, scope: "group", endpoints, reason, isTrial: true },
+    ...(except.size > 0 && { except }),
+  };
 }
 
 /**

@@ -12,6 +12,19 @@ export const REPLICAS: readonly History[] = [
     expect: ["60 web c2"],
     seeds: [1, 2],
   },
+  ...([1, 3] as const).flatMap((every) =>
+    [
+      [3, 2],
+      [5, 3],
+    ].map(([all = 0, dead = 0]) => ({
+      name: `probes do not reach them, ${dead} of ${all} replicas are dead, and a call comes each ${every} s: no SYN goes from one dead replica to the next`,
+      serves: { web: { c2: all, c3: 3 }, cart: { c2: 3, c3: 2 } },
+      calls: [`a web ${every}`, `b cart ${every}`],
+      drops: ["0- node>*", ...Array.from({ length: dead }, (_, i) => `30- *>web@c2/${i + 1}`)],
+      expect: ["29 web c2", "85 cart c2"],
+      seeds: [1, 2, 3, 4],
+    })),
+  ),
   {
     name: "clients that connected long ago reconnect after a death, one after the other: probes do not reach it",
     serves: { web: { c2: 2, c3: 2 } },

@@ -49,13 +49,10 @@ const variant = fc.record({
 });
 type Variant = typeof variant extends fc.Arbitrary<infer Value> ? Value : never;
 
-/**
- * Limits that docs/design/0038-failure-detection.md names: several clusters that die at once, and one replica or a client that calls seldom where
- * clients decide alone.
- */
+/** A limit that docs/design/0038-failure-detection.md names: several clusters that die at once. */
 function isLimit({ admitsNodes, clusters, dies, every }: Variant): boolean {
-  if (dies === "uplink" && clusters > 2) return clusters > 3 || every !== OFTEN || !admitsNodes;
-  return !admitsNodes && (every > 200 || (dies === "replica" && every !== OFTEN));
+  if (dies !== "uplink" || clusters <= 2) return false;
+  return clusters > 3 || every !== OFTEN || !admitsNodes;
 }
 
 /** A world with imports `web`, whose endpoints die, and `cart`. */
