@@ -55,6 +55,7 @@ const ALL = ["--all-contexts", "--request-timeout", "1s"];
 
 for (const [command, shown] of [
   [["explain", "shop/web"], /^Import: +shop\/web, programmed$/m],
+  [["migrate", "--from", "by-hand"], /^one +ServiceImport shop\/web +taken-over/m],
   [["simulate", "--without", "cluster-1"], /^one: 1 of 1 ports differ$/m],
   [["export", "web", "-n", "shop", "--dry-run"], /^one: serviceexport\/web in shop created/m],
   [["drain", "cluster-1", "--for", "1h", "--dry-run"], /^one: clusterproperty\/\S+ drained/m],
