@@ -229,6 +229,23 @@ test("titles of tests that documents quote are in their files", () => {
   assert.deepEqual(missing, []);
 });
 
+test("each right, promise and limit of SECURITY.md names tests that exist", () => {
+  const text = read("SECURITY.md");
+  const rows = text.split("\n").filter((line) => /^\| (?!---)/.test(line));
+  const isHeading = (row: string): boolean => row.endsWith("| Shown by |");
+  assert.equal(rows.filter(isHeading).length, 3);
+  const [, hardening = ""] = /^## Hardening\n(.*?)^## /ms.exec(text) ?? [];
+  const items = hardening.split(/^\* /m).slice(1);
+  assert.ok(items.length > 5);
+  for (const row of [...rows.filter((row) => !isHeading(row)), ...items]) {
+    // The last cell of a row; what shows an item of a list is somewhere in it.
+    const shown = row.startsWith("|") ? (row.split("|").at(-2) ?? "") : row;
+    const tests = [...shown.matchAll(/\]\(([\w./-]+\.ts)\)/g)].map(([, path = ""]) => path);
+    assert.ok(tests.length > 0, row);
+    for (const path of tests) assert.ok(exists(path) && /\btest\b/.test(path), path);
+  }
+});
+
 test("a name that does not exist is found", () => {
   assert.deepEqual(
     [
