@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { rmSync } from "node:fs";
 import { createServer } from "node:http";
 import { connect } from "node:net";
 import { after, before, test } from "node:test";
@@ -27,7 +28,10 @@ before(async () => {
   one = await fakeMember("cluster-1");
   bare = await FakeApiServer.start({
     without: CRDS,
-    objects: { namespaces: [{ apiVersion: "v1", metadata: { name: "kube-system" } }] },
+    objects: {
+      namespaces: [{ apiVersion: "v1", metadata: { name: "kube-system" } }],
+      services: [{ apiVersion: "v1", metadata: { namespace: "shop", name: "web" } }],
+    },
   });
   silent = await FakeApiServer.start({ silent: true });
   gone = await closedUrl();
@@ -51,6 +55,7 @@ const ALL = ["--all-contexts", "--request-timeout", "1s"];
 
 for (const [command, shown] of [
   [["explain", "shop/web"], /^Import: +shop\/web, programmed$/m],
+  [["migrate", "--from", "by-hand"], /^one +ServiceImport shop\/web +taken-over/m],
   [["simulate", "--without", "cluster-1"], /^one: 1 of 1 ports differ$/m],
   [["export", "web", "-n", "shop", "--dry-run"], /^one: serviceexport\/web in shop created/m],
   [["drain", "cluster-1", "--for", "1h", "--dry-run"], /^one: clusterproperty\/\S+ drained/m],
@@ -74,16 +79,99 @@ for (const [command, shown] of [
     assert.doesNotMatch(note, /CSP_|\n {4}at /);
   });
 
-test("a cluster without our CRDs is no member, and the command that makes it one is named", async () => {
-  for (const command of [["explain", "shop/web"], ["simulate"]]) {
+test("bundle: the others' files, each cluster without an answer, and no second request to it", async () => {
+  await using deaf = await FakeApiServer.start({ silent: true });
+  using operator = new CommandLine({
+    deaf: deaf.inline,
+    gone: kubeconfigOf(gone),
+    one: one.inline,
+  });
+  const file = operator.file("bundle.tar.gz", "");
+  rmSync(file);
+  const { code, out } = await operator.run("bundle", "-f", file, ...ALL);
+  assert.equal(code, 3);
+  assert.match(out, /^3-one\/objects\/serviceimports\.json +[1-9]/m);
+  for (const [folder, why] of [
+    ["1-deaf", "stalled: .*1 second"],
+    ["2-gone", "unreachable: .*ECONNREFUSED"],
+  ])
+    for (const name of ["version", "objects/nodes", "objects/leases"])
+      assert.match(out, new RegExp(`^${folder}/${name}\\.json +- +${why}`, "m"));
+  assert.deepEqual(
+    deaf.requests.map(({ url }) => url),
+    ["/version"],
+  );
+});
+
+test("bundle: an API server that answers nothing but its version is asked for two kinds of objects", async () => {
+  let requests = 0;
+  const never = new Promise<void>(() => undefined);
+  await using stuck = await fakeMember("c1", "prod", () =>
+    requests++ === 0 ? Promise.resolve() : never,
+  );
+  using operator = new CommandLine({ stuck: stuck.inline });
+  const file = operator.file("bundle.tar.gz", "");
+  rmSync(file);
+  const { code, out } = await operator.run("bundle", "-f", file, ...ALL);
+  assert.equal(code, 3);
+  assert.match(out, /^1-stuck\/version\.json +[1-9]/m);
+  assert.match(out, /^1-stuck\/objects\/leases\.json +- +stalled/m);
+  assert.equal(requests, 3);
+});
+
+for (const argv of [
+  ["status", "--all-contexts"],
+  ["explain", "shop/web", "--all-contexts"],
+  ["simulate", "--all-contexts"],
+  ["migrate", "--from", "submariner", "--all-contexts"],
+  ["bundle", "-f", "BUNDLE", "--all-contexts"],
+  ["drain", "c1", "--for", "1h", "--dry-run", "--all-contexts"],
+  ["undrain", "c1", "--dry-run", "--all-contexts"],
+  ["export", "web", "-n", "shop", "--dry-run", "--all-contexts"],
+  ["unexport", "web", "-n", "shop", "--dry-run", "--all-contexts"],
+  ["join", "a", "b", "c", "d", "e", "--clusterset", "prod", "--dry-run=client"],
+  ["leave", "a", "--context", "b,c,d,e", "--dry-run"],
+  ["rotate", "a", "b", "c", "d", "e", "--dry-run"],
+  ["upgrade", "a", "b", "c", "d", "e", "--dry-run"],
+])
+  test(`${argv[0]}: all clusters are asked before one has answered`, async () => {
+    const names = ["a", "b", "c", "d", "e"];
+    const asked = new Set<string>();
+    const all = Promise.withResolvers<void>();
+    await using servers = new AsyncDisposableStack();
+    const kubeconfigs: Record<string, string> = {};
+    for (const [i, name] of names.entries()) {
+      const server = await fakeMember(`c${i}`, "prod", () => {
+        if (asked.add(name).size === names.length) all.resolve();
+        // The cluster that leaves is read before the others.
+        return argv[0] === "leave" && name === "a" ? Promise.resolve() : all.promise;
+      });
+      kubeconfigs[name] = servers.use(server).inline;
+    }
+    using operator = new CommandLine(kubeconfigs);
+    const file = operator.file("bundle.tar.gz", "");
+    rmSync(file);
+    const words = argv.map((word) => (word === "BUNDLE" ? file : word));
+    const { out, note } = await operator.run(...words, "--request-timeout", "5s");
+    assert.deepEqual([...asked].sort(), names, note);
+    assert.doesNotMatch(out + note, /stalled|within 5 seconds/);
+  });
+
+for (const command of [
+  ["explain", "shop/web"],
+  ["explain", "241.0.0.1"],
+  ["simulate", "--all"],
+  ["export", "web", "-n", "shop", "--dry-run"],
+  ["unexport", "web", "-n", "shop", "--dry-run"],
+])
+  test(`${command.join(" ")}: a cluster without our CRDs is no member, and the command that makes it one is named`, async () => {
     const { code, note } = await user.run(...command, "--context", "bare");
     assert.equal(code, 1);
     assert.equal(
       note,
       `error: bare: ${bare.url}: not a member: no CRDs. Let it join: kubectl clusterset join bare OTHERS --clusterset ID\n`,
     );
-  }
-});
+  });
 
 test("status: one row for each cluster of which nothing is known", async () => {
   const { code, out } = await user.run("status", ...ALL);

@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
+import { rmSync } from "node:fs";
 import { test } from "node:test";
+import { ANNOTATION_DRAIN, LABEL_PEER } from "../api/keys.ts";
 import { FakeApiServer } from "../test/doubles/fake-api-server.ts";
 import { FAKE_PORTS, fakeProperties } from "../test/doubles/fake-member.ts";
 import { importObject, sliceObject } from "../test/generators/objects.ts";
@@ -37,6 +39,17 @@ const OBJECTS = {
       metadata: { namespace: "shop", name: "web", annotations: { note: HOSTILE } },
       spec: { type: HOSTILE, clusterIP: "10.0.0.1", ports: PORTS },
     },
+    { metadata: { namespace: "shop", name: HOSTILE, labels: { team: "a" } } },
+  ],
+  secrets: [
+    {
+      metadata: {
+        namespace: "clusterset-proxy",
+        name: HOSTILE,
+        labels: { [LABEL_PEER]: "c2" },
+        annotations: { [ANNOTATION_DRAIN]: HOSTILE },
+      },
+    },
   ],
   pods: [
     {
@@ -46,6 +59,9 @@ const OBJECTS = {
     },
   ],
 };
+
+/** A file that does not exist yet. */
+const FILE = "FILE";
 
 const COMMANDS = [
   ["status"],
@@ -57,7 +73,11 @@ const COMMANDS = [
   ["migrate", "--from", "submariner"],
   ["migrate", "--from", "by-hand"],
   ["drain", "c2", "--for", "1h"],
+  ["undrain", "c2"],
   ["export", "web", "-n", "shop"],
+  ["unexport", "web", "-n", "shop"],
+  ["unexport", "-l", "team=a", "-n", "shop"],
+  ["bundle", "-f", FILE],
   ["drill", "shop/web", "--yes"],
   ["leave", "one", "--dry-run"],
   ["join", "one", "--clusterset", "prod", "--dry-run", "client"],
@@ -70,13 +90,17 @@ for (const format of [[], ["-o", "json"], ["-o", "yaml"]])
   test(`no text of others controls the terminal, or begins a line: ${format.join(" ") || "table"}`, async () => {
     await using server = await FakeApiServer.start({ objects: OBJECTS });
     using user = new CommandLine({ one: server.inline });
-    let shown = 0;
+    const showing = new Set<string>();
     for (const command of COMMANDS) {
-      const { out, note } = await user.run(...command, ...format);
+      const file = user.file("bundle.tar.gz", "");
+      rmSync(file);
+      const argv = command.map((word) => (word === FILE ? file : word));
+      const { out, note } = await user.run(...argv, ...format);
       const printed = out + note;
       assert.doesNotMatch(printed, /(?!\n)[\p{C}\p{Zl}\p{Zp}]/u, command.join(" "));
       assert.doesNotMatch(printed, /^one {3}forged/m, command.join(" "));
-      if (printed.includes(String.raw`\u202e`)) shown++;
+      if (printed.includes(String.raw`\u202e`)) showing.add(command[0] ?? "");
     }
-    assert.ok(shown >= 3, `${shown} commands show such a text: status, and explain twice`);
+    for (const name of ["status", "explain", "undrain", "unexport"])
+      assert.ok(showing.has(name), `${name} shows no text of others: ${[...showing].join()}`);
   });

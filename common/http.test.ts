@@ -49,6 +49,24 @@ function raw(port: number, text: string): Promise<string> {
   });
 }
 
+// First: a timer that was set before the mock would not be cleared, and keep the process for 30 s.
+test("a response that is read all the time is cut off after 30 seconds", {
+  timeout: 20_000,
+}, async (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const { port } = await serve(t, endless("/plan"), probe);
+  const socket = connect(port, "127.0.0.1").resume();
+  t.after(() => socket.destroy());
+  socket.write("GET /plan HTTP/1.1\r\nhost: localhost\r\n\r\n");
+  await once(socket, "data");
+  t.mock.timers.tick(29_999);
+  // More than buffers hold.
+  const enough = socket.bytesRead + 64 * 1024 * 1024;
+  while (socket.bytesRead < enough) await once(socket, "data");
+  t.mock.timers.tick(1);
+  await once(socket, "close");
+});
+
 for (const { name, method = "GET", path, status = 200, text = "", headers = {} } of [
   {
     name: "a page is served with its type and length, not to be cached, and controls no terminal",
@@ -211,6 +229,23 @@ test("a client address gets four pages at the same time, and another one after t
     ({ status } = await fetch(`${url}/plan`, { signal: again.signal }));
     again.abort();
   }
+});
+
+test("all clients together get eight pages at the same time, and probes besides", async (t) => {
+  const { url, port } = await serve(t, endless("/plan"), probe);
+  const request = "GET /plan HTTP/1.1\r\nhost: localhost\r\n\r\n";
+  /** The first line of an answer to a client with its own address; nothing more is read. */
+  const answerTo = async (localAddress: string): Promise<string> => {
+    const socket = connect({ port, host: "127.0.0.1", localAddress });
+    t.after(() => socket.destroy());
+    socket.write(request);
+    const [part] = (await once(socket, "data")) as [Buffer];
+    socket.pause();
+    return part.toString("latin1").slice(0, 12);
+  };
+  for (let i = 0; i < 8; i++) assert.equal(await answerTo(`127.0.0.${2 + i}`), "HTTP/1.1 200");
+  assert.equal(await answerTo("127.0.0.20"), "HTTP/1.1 429");
+  assert.equal((await fetch(`${url}/livez`)).status, 200);
 });
 
 test("a loopback server answers requests by IP address and as localhost only", async (t) => {

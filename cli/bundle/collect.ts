@@ -2,7 +2,7 @@ import { lintSource } from "@secretlint/core";
 import { rules } from "@secretlint/secretlint-rule-preset-recommend";
 import { LABEL_RECORD, LABEL_REGISTRY, LABEL_SERVICE_NAME } from "../../api/keys.ts";
 import { field, textField } from "../../api/parse/fields.ts";
-import { ApiFault } from "../../common/kubernetes/api-fault.ts";
+import { ApiFault, type FaultReason } from "../../common/kubernetes/api-fault.ts";
 import {
   CLUSTER_PROPERTIES,
   DAEMON_SETS,
@@ -49,6 +49,10 @@ const LONGEST_FILE = 8 * 1024 * 1024;
 const AT_ONCE = 8;
 /** Milliseconds without data in a log. */
 const SILENCE_MS = 15_000;
+/** Requests in a row without an answer, after which an API server is not asked again: each of them waits for its whole timeout. */
+const MOST_UNANSWERED = 2;
+/** Faults of an API server that has not answered, or that cannot be asked. */
+const UNANSWERED: readonly FaultReason[] = ["unreachable", "stalled", "no-credentials"];
 
 const core = (resource: string): ResourceQuery => ({ group: "", versions: ["v1"], resource });
 const LEASES: ResourceQuery = {
@@ -87,7 +91,31 @@ const PAGES: Readonly<Record<Program, Readonly<Record<string, string>>>> = {
   },
 };
 
-/** Collects the files of one context, without secrets. Rejects with the reason of the signal only. */
+/** The requests to one API server. Once it does not answer, the rest of them have the same fault, and are not sent. */
+class Answers {
+  #inARow = 0;
+  #fault: ApiFault | undefined;
+
+  /** `most`: requests in a row without an answer, of which this may be the last one. Rejects as `read` does. */
+  async of<Answer>(read: () => Promise<Answer>, most = MOST_UNANSWERED): Promise<Answer> {
+    if (this.#fault !== undefined) throw this.#fault;
+    try {
+      const answer = await read();
+      this.#inARow = 0;
+      return answer;
+    } catch (thrown) {
+      const isUnanswered = thrown instanceof ApiFault && UNANSWERED.includes(thrown.reason);
+      this.#inARow = isUnanswered ? this.#inARow + 1 : 0;
+      if (isUnanswered && this.#inARow >= most) this.#fault = thrown;
+      throw thrown;
+    }
+  }
+}
+
+/**
+ * Collects the files of one context, without secrets. The first is the version: a context whose API server does not answer this is not
+ * asked for the others. Rejects with the reason of the signal only.
+ */
 export async function* collect(
   cluster: Cluster,
   options: BundleOptions,
@@ -103,20 +131,24 @@ export async function* collect(
       return { path, text: "", fault: textWithoutSecrets(await withoutKnownTokens(fault)) };
     }
   };
-  yield file("version.json", async () => textOf(cluster, "/version", signal));
+  const answers = new Answers();
+  const list = (query: ResourceQuery) => answers.of(() => cluster.list(query));
+  yield file("version.json", () => answers.of(() => textOf(cluster, "/version", signal), 1));
   for (const [name, query] of Object.entries(OBJECTS)) {
-    yield file(`objects/${name}.json`, () => objectsText(cluster, query, options));
+    yield file(`objects/${name}.json`, async () => objectsText(await list(query), options));
   }
-  for (const namespace of await registries(cluster, signal)) {
-    yield file(`objects/leases-${namespace}.json`, () =>
-      objectsText(cluster, { ...LEASES, namespace }, options),
+  for (const namespace of await registries(list, signal)) {
+    yield file(`objects/leases-${namespace}.json`, async () =>
+      objectsText(await list({ ...LEASES, namespace }), options),
     );
   }
   for (const program of Object.keys(PROGRAMS) as Program[]) {
-    const pods = await podsOf(cluster, program).catch((): ProgramPod[] => {
-      signal.throwIfAborted();
-      return [];
-    });
+    const pods = await answers
+      .of(() => podsOf(cluster, program))
+      .catch((): ProgramPod[] => {
+        signal.throwIfAborted();
+        return [];
+      });
     const chosen = pods
       .toSorted((a, b) => Number(a.ready) - Number(b.ready))
       .slice(0, program === "agent" ? options.mostAgents : pods.length);
@@ -167,12 +199,8 @@ function* logsOf(
   }
 }
 
-async function objectsText(
-  cluster: Cluster,
-  query: ResourceQuery,
-  { withFreeText }: BundleOptions,
-): Promise<string> {
-  const objects = (await cluster.list(query)).map((one) => objectWithoutSecrets(one, withFreeText));
+function objectsText(found: readonly unknown[], { withFreeText }: BundleOptions): string {
+  const objects = found.map((one) => objectWithoutSecrets(one, withFreeText));
   // One object a line, for grep.
   const text = objects.map((one) => JSON.stringify(one)).join(",\n");
   return bounded(`{"items":[\n${text}\n]}\n`);
@@ -184,9 +212,9 @@ function bounded(text: string): string {
 }
 
 /** Namespaces of registries on this API server; none if they cannot be listed, which their own file says. */
-async function registries(cluster: Cluster, signal: AbortSignal): Promise<string[]> {
+async function registries(list: Cluster["list"], signal: AbortSignal): Promise<string[]> {
   try {
-    const found = await cluster.list(queryOf(NAMESPACES, { labelSelector: LABEL_REGISTRY }));
+    const found = await list(queryOf(NAMESPACES, { labelSelector: LABEL_REGISTRY }));
     return found.flatMap((one) => textField(field(one, "metadata"), "name") ?? []);
   } catch {
     signal.throwIfAborted();

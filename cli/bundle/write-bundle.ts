@@ -21,6 +21,9 @@ const MOST_BYTES = 512 * 1024 * 1024;
 /** Characters of a context's name in paths: those of EKS are long. */
 const LONGEST_FOLDER = 60;
 
+/** Contexts whose files are collected at the same time: some files of each are in memory. */
+const AT_ONCE = 4;
+
 /** Characters of a part of a path: that of an archive has 100 at most. */
 const LONGEST_PART = 80;
 
@@ -60,12 +63,16 @@ async function* entries(
   signal: AbortSignal,
 ): AsyncGenerator<Buffer> {
   let left = MOST_BYTES;
-  const add = function* (named: string, { text, fault }: Omit<BundleFile, "path">) {
+  const add = function* (
+    named: string,
+    { text, fault }: Omit<BundleFile, "path">,
+    list: Content[],
+  ) {
     const path = filePath(named);
     const content = Buffer.from(text);
     const full = content.length > left ? "the bundle is full" : undefined;
     const why = fault ?? full;
-    contents.push({
+    list.push({
       path,
       bytes: why === undefined ? content.length : 0,
       ...(why !== undefined && { fault: why }),
@@ -74,20 +81,61 @@ async function* entries(
     left -= content.length;
     yield entry(path, content, options.seconds);
   };
-  yield* add("program.txt", { text: options.program });
-  for (const [i, cluster] of clusters.entries()) {
+  yield* add("program.txt", { text: options.program }, contents);
+  const sources = clusters.map((cluster, i) => {
     // Two names may be alike once they are shortened.
     const name = cluster.context.replaceAll(/[^\w.-]/g, "_").slice(-LONGEST_FOLDER);
-    const folder = `${i + 1}-${name}`;
-    for await (const { path, ...file } of collect(cluster, options, signal)) {
-      yield* add(`${folder}/${path}`, file);
-    }
+    const of = { folder: `${i + 1}-${name}`, list: [] as Content[] };
+    return { of, iterator: collect(cluster, options, signal) };
+  });
+  for await (const { of, item } of merged(sources, AT_ONCE)) {
+    const { path, ...file } = item;
+    yield* add(`${of.folder}/${path}`, file, of.list);
   }
+  contents.push(...sources.flatMap(({ of }) => of.list));
   const lines = contents.map(
     ({ path, bytes, fault }) => `${path} ${escaped(String(fault ?? bytes))}\n`,
   );
   yield entry("contents.txt", Buffer.from(lines.join("")), options.seconds);
   yield END;
+}
+
+/** Where items come from. */
+interface Source<Of, Item> {
+  readonly of: Of;
+  readonly iterator: AsyncIterator<Item>;
+}
+
+/**
+ * The items of all sources, as they come. All sources are asked for their first item at once: a cluster that does not answer delays no
+ * other one. After it, `most` sources are read at the same time. A source is read on when its item was taken.
+ */
+async function* merged<Of, Item>(
+  sources: readonly Source<Of, Item>[],
+  most: number,
+): AsyncGenerator<{ readonly of: Of; readonly item: Item }> {
+  const asked = new Map<Source<Of, Item>, ReturnType<typeof answerOf>>();
+  const answerOf = async (source: Source<Of, Item>) => {
+    const result = await source.iterator.next();
+    return { source, result };
+  };
+  for (const source of sources) asked.set(source, answerOf(source));
+  const reading = new Set<Source<Of, Item>>();
+  const waiting: Source<Of, Item>[] = [];
+  while (asked.size > 0) {
+    const { source, result } = await Promise.race(asked.values());
+    asked.delete(source);
+    if (result.done === true) reading.delete(source);
+    else {
+      yield { of: source.of, item: result.value };
+      if (reading.has(source)) asked.set(source, answerOf(source));
+      else waiting.push(source);
+    }
+    for (const next of waiting.splice(0, most - reading.size)) {
+      reading.add(next);
+      asked.set(next, answerOf(next));
+    }
+  }
 }
 
 /** A path below the archive: names of pods and namespaces are whatever an API server answers. */

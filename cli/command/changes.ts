@@ -1,6 +1,7 @@
 import type { Cluster } from "../clusters/cluster.ts";
 import { documentText, type Output } from "../output/document.ts";
 import { type Printable, printable } from "../output/printable.ts";
+import { sentence } from "../output/table.ts";
 import type { Terminal } from "../terminal.ts";
 
 /** What a command did, or would do, to an object. */
@@ -32,7 +33,7 @@ export class Changes {
   /** Notes a change, and prints it. */
   readonly done = ({ context }: Pick<Cluster, "context">, object: string, action: string): void => {
     this.#changes.push({ context, object, action });
-    this.terminal.out(printable`${context}: ${object} ${action}\n`);
+    this.terminal.out(printable`${sentence(`${context}: ${object} ${action}`, this.terminal)}\n`);
   };
 
   /** Notes changes that were printed in another way. */

@@ -23,6 +23,7 @@ import {
 import { EXIT, type ExitCode } from "../exit-code.ts";
 import type { Output } from "../output/document.ts";
 import { printable } from "../output/printable.ts";
+import { sentence } from "../output/table.ts";
 import type { Terminal } from "../terminal.ts";
 import { Changes } from "./changes.ts";
 import { inEachCluster } from "./each-cluster.ts";
@@ -110,7 +111,8 @@ async function drain(cluster: string, flags: DrainFlags, whole: Terminal): Promi
     for (const place of places) await annotate(place, value, flags, changes);
     const end = new Date(until).toISOString();
     const [done, dry] = flags.dryRun === undefined ? ["is", ""] : ["would be", " (dry run)"];
-    terminal.out(printable`cluster ${cluster} ${done} drained until ${end}${dry}\n`);
+    const what = `cluster ${cluster} ${done} drained until ${end}${dry}`;
+    terminal.out(printable`${sentence(what, terminal)}\n`);
     // One statement of the cluster itself, or of the hub, counts everywhere.
     const isEverywhere = !isNamed && places[0]?.place !== "peer";
     return isComplete || isEverywhere ? EXIT.well : EXIT.failed;

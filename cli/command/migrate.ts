@@ -29,6 +29,7 @@ import {
   type ObjectStep,
   SOURCES,
   type Source,
+  type SourceKind,
   severityOf,
   stepsOf,
 } from "../migrate/migration.ts";
@@ -92,8 +93,10 @@ async function migrate(flags: MigrateFlags, terminal: Terminal): Promise<ExitCod
     const { results: all, failed } = await inEachCluster(clusters, terminal, async (one) =>
       kind.migrate(await read(one, flags)),
     );
-    // Steps for a part of the clusters would be in the wrong order.
-    if (failed.length > 0) return EXIT.failed;
+    if (failed.length > 0) {
+      if (step === undefined) printPart(kind, all, flags, terminal);
+      return EXIT.failed;
+    }
     const severities = all.flatMap(({ findings }) => findings.map(severityOf));
     const isNothing = severities.length === 0;
     const steps = isNothing || severities.includes("fault") ? [] : stepsOf(kind, all);
@@ -102,6 +105,19 @@ async function migrate(flags: MigrateFlags, terminal: Terminal): Promise<ExitCod
     else terminal.out(migrationText(kind, all, steps, terminal));
     return isNothing ? EXIT.warning : step === undefined ? exitCodeOf(severities) : EXIT.well;
   });
+}
+
+/** Prints what the clusters that answered have, without steps: those for a part of the clusters would be in the wrong order. */
+function printPart(
+  kind: SourceKind,
+  all: readonly Migration[],
+  { from, output }: MigrateFlags,
+  { out, note, ...screen }: Terminal,
+): void {
+  if (output === "json") out(documentText({ from, contexts: all, steps: [] }, output));
+  else if (all.some(({ findings }) => findings.length > 0))
+    out(migrationText(kind, all, [], screen));
+  note(printable`No steps: their order needs what all clusters have.\n`);
 }
 
 function yamlOf(all: readonly Migration[], step: ObjectStep): Printable {

@@ -22,6 +22,7 @@ import {
   withClustersetFlags,
   withNamedClusters,
 } from "./clusterset-flags.ts";
+import { inEachCluster } from "./each-cluster.ts";
 import { type ImageFlags, imagesOf, withImageFlags } from "./image-flags.ts";
 
 interface UpgradeFlags extends ClustersetFlags, ImageFlags {
@@ -73,8 +74,12 @@ function upgrade(
   const act = async ({ members, hub }: NamedClusters): Promise<ExitCode> => {
     const stages: Stage[] = [];
     if (hub !== undefined) stages.push(await stageOf(hub, [...CRDS, ...ON_HUB], flags));
-    for (const on of members) {
-      const facts = await readFacts(on, terminal.signal);
+    const { results: read, failed } = await inEachCluster(members, terminal, async (on) => ({
+      on,
+      facts: await readFacts(on, terminal.signal),
+    }));
+    if (failed.length > 0) return EXIT.failed;
+    for (const { on, facts } of read) {
       const images = imagesFor(facts, flags);
       if (facts.mode === undefined || images === undefined) {
         const why =

@@ -114,8 +114,16 @@ function columnWidths(natural: readonly number[], columns: number, gap: number):
   return widths;
 }
 
+/** Lines of a text on a screen: the second and further ones are `indented` as much as the first one is after what is printed before it. PURE. */
+export function sentence(text: string, { columns }: Screen, indented = 0): Printable {
+  const shown = escapedText(text);
+  const lines = columns === undefined ? [shown] : wrapped(shown, columns - indented);
+  const parts = lines.map((line) => printable`${line}`);
+  return joined(parts, printable`\n${" ".repeat(indented)}`);
+}
+
 /** `text` in lines of at most `width` characters, broken at spaces where it has some. PURE. */
-export function wrapped(text: string, width: number): string[] {
+function wrapped(text: string, width: number): string[] {
   const lines: string[] = [];
   let rest = text;
   while (rest.length > width && width > 0) {

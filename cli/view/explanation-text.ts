@@ -1,14 +1,7 @@
 import { REASONS } from "../../api/reasons.ts";
 import type { Severity } from "../exit-code.ts";
-import {
-  escapedText,
-  joined,
-  NOTHING,
-  type Printable,
-  painted,
-  printable,
-} from "../output/printable.ts";
-import { type Cell, PLAIN, type Screen, table, wrapped } from "../output/table.ts";
+import { joined, NOTHING, type Printable, painted, printable } from "../output/printable.ts";
+import { type Cell, PLAIN, type Screen, sentence, table } from "../output/table.ts";
 import type { ExplainedClusterIp } from "./cluster-ip.ts";
 import { clusterIpLines } from "./cluster-ip-text.ts";
 import type { Comparison, ExplainedEndpoint, ExplainedPort, Explanation } from "./explanation.ts";
@@ -67,7 +60,10 @@ export function explanationText(
     ...clusterIpLines(found.clusterIp),
     ...found.remarks.map((remark): [string, string] => ["Remark", remark]),
   ];
-  const meaning = found.reason === "programmed" ? [] : [printable`\n${REASONS[found.reason]}\n`];
+  const meaning =
+    found.reason === "programmed"
+      ? []
+      : [printable`\n${sentence(REASONS[found.reason], screen)}\n`];
   const ports = found.ports.map((port) => printable`\n${portText(port, isVerbose, screen)}`);
   return joined([headText(head, screen), ...meaning, ...ports]);
 }
@@ -86,20 +82,12 @@ export function serviceText(
   return headText(head, screen);
 }
 
-function headText(
-  head: readonly (readonly [string, string])[],
-  { paint, columns }: Screen,
-): Printable {
+function headText(head: readonly (readonly [string, string])[], screen: Screen): Printable {
   const width = Math.max(...head.map(([name]) => name.length)) + 2;
   return joined(
     head.map(([name, text]) => {
-      const shown = escapedText(text);
-      const lines = columns === undefined ? [shown] : wrapped(shown, columns - width);
-      const indented = joined(
-        lines.map((line) => printable`${line}`),
-        printable`\n${" ".repeat(width)}`,
-      );
-      return printable`${painted(paint, "heading", `${name}:`.padEnd(width))}${indented}\n`;
+      const begin = painted(screen.paint, "heading", `${name}:`.padEnd(width));
+      return printable`${begin}${sentence(text, screen, width)}\n`;
     }),
   );
 }
@@ -146,7 +134,7 @@ function portText(port: ExplainedPort, isVerbose: boolean, screen: Screen): Prin
   const more = endpoints.length - shown.length;
   return joined([
     title,
-    printable`${REASONS[reason]}\n`,
+    printable`${sentence(REASONS[reason], screen)}\n`,
     rows.length === 0 ? printable`No slice lists an endpoint.\n` : table(heading, rows, screen),
     more > 0 ? printable`… and ${more} more\n` : NOTHING,
   ]);

@@ -19,6 +19,8 @@ interface FakeOptions {
   readonly without?: readonly string[];
   /** True: accepts requests, and never answers. */
   readonly silent?: boolean;
+  /** Called with each request, which is answered after it. */
+  readonly beforeAnswer?: () => Promise<void>;
 }
 
 /** An API server over HTTP, on the loopback, with a kubeconfig that leads to it: objects in memory, or what a test answers. */
@@ -36,7 +38,7 @@ export class FakeApiServer implements AsyncDisposable {
   readonly #server: Server;
   readonly #heard: (() => void)[] = [];
 
-  private constructor({ objects = {}, without = [], silent = false }: FakeOptions) {
+  private constructor({ objects = {}, without = [], silent = false, beforeAnswer }: FakeOptions) {
     this.#without = without;
     this.#memory.weather = CALM;
     for (const [resource, all] of Object.entries(objects))
@@ -48,7 +50,8 @@ export class FakeApiServer implements AsyncDisposable {
       for (const heard of this.#heard.splice(0)) heard();
       const answer = this.answers.shift();
       if (answer !== undefined) answer(request, response);
-      else if (!silent) void this.#answer(request, response);
+      else if (!silent)
+        void Promise.resolve(beforeAnswer?.()).then(() => this.#answer(request, response));
     });
   }
 

@@ -11,10 +11,15 @@ export function fakeProperties(values: Readonly<Record<string, string>>): object
 }
 
 /** A cluster of a clusterset that has the Service shop/web, and imports it from cluster-1 and cluster-2. */
-export function fakeMember(id: string, set = "prod"): Promise<FakeApiServer> {
+export function fakeMember(
+  id: string,
+  set = "prod",
+  beforeAnswer?: () => Promise<void>,
+): Promise<FakeApiServer> {
   const slice = (cluster: string, address: string) =>
     sliceObject(`web-${cluster}`, "shop/web", { cluster }, FAKE_PORTS, [address]);
   return FakeApiServer.start({
+    ...(beforeAnswer !== undefined && { beforeAnswer }),
     objects: {
       clusterproperties: fakeProperties({
         "cluster.clusterset.k8s.io": id,

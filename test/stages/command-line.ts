@@ -34,6 +34,9 @@ export class CommandLine implements Disposable {
   /** What the user types after a question; undefined: there is no terminal. */
   answer: string | undefined;
 
+  /** Characters of a line of standard output; undefined: it is no terminal. */
+  columns: number | undefined;
+
   /** More variables of the environment. */
   env: Readonly<Record<string, string>> = {};
 
@@ -58,6 +61,7 @@ export class CommandLine implements Disposable {
         return Promise.resolve(this.answer);
       },
       paint: (_style, text) => text,
+      ...(this.columns !== undefined && { columns: this.columns }),
       env: { KUBECONFIG: this.kubeconfig, ...this.env },
       home: this.#directory,
       user: "ann",

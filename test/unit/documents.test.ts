@@ -188,7 +188,17 @@ function missingIn(code: string): string | undefined {
   const [, script] = /^npm (?:run )?((?:test)(?:[:\w]*)|(?<=run )[:\w-]+)/.exec(code) ?? [];
   if (script !== undefined && !(script in scripts)) return `npm run ${script}`;
   const path = code.split(/\s/).find((word) => PATH.test(word));
-  return path === undefined || exists(path) ? undefined : path;
+  return path === undefined || exists(path) ? missingPart(code) : path;
+}
+
+/** Parts of the tests that `node scripts/test.ts` runs. */
+const PARTS = ["unit", "test", "rest", "here"];
+
+/** What `node scripts/test.ts` is to run, if it is neither a part of the tests nor a file. Variables and placeholders are any. */
+function missingPart(code: string): string | undefined {
+  const [, argument] = /\bnode scripts\/test\.ts +([^\s;|&)]+)/.exec(code) ?? [];
+  if (argument === undefined || PARTS.includes(argument) || /[$<>]|^[A-Z]+$/.test(argument)) return;
+  return exists(argument.replaceAll(/["']/g, "")) ? undefined : argument;
 }
 
 const exists = (path: string): boolean =>
@@ -219,22 +229,81 @@ test("titles of tests that documents quote are in their files", () => {
   assert.deepEqual(missing, []);
 });
 
+test("each right, promise and limit of SECURITY.md names tests that exist", () => {
+  const text = read("SECURITY.md");
+  const rows = text.split("\n").filter((line) => /^\| (?!---)/.test(line));
+  const isHeading = (row: string): boolean => row.endsWith("| Shown by |");
+  assert.equal(rows.filter(isHeading).length, 3);
+  const [, hardening = ""] = /^## Hardening\n(.*?)^## /ms.exec(text) ?? [];
+  const items = hardening.split(/^\* /m).slice(1);
+  assert.ok(items.length > 5);
+  for (const row of [...rows.filter((row) => !isHeading(row)), ...items]) {
+    // The last cell of a row; what shows an item of a list is somewhere in it.
+    const shown = row.startsWith("|") ? (row.split("|").at(-2) ?? "") : row;
+    const tests = [...shown.matchAll(/\]\(([\w./-]+\.ts)\)/g)].map(([, path = ""]) => path);
+    assert.ok(tests.length > 0, row);
+    for (const path of tests) assert.ok(exists(path) && /\btest\b/.test(path), path);
+  }
+});
+
 test("a name that does not exist is found", () => {
   assert.deepEqual(
-    ["make no-target", "npm run none", "npm run test:none", "see test/none.ts", "api/*.none"].map(
-      missingIn,
-    ),
-    ["make no-target", "npm run none", "npm run test:none", "test/none.ts", "api/*.none"],
+    [
+      "make no-target",
+      "npm run none",
+      "npm run test:none",
+      "see test/none.ts",
+      "api/*.none",
+      "node scripts/test.ts servers",
+    ].map(missingIn),
+    [
+      "make no-target",
+      "npm run none",
+      "npm run test:none",
+      "test/none.ts",
+      "api/*.none",
+      "servers",
+    ],
   );
   assert.deepEqual(
-    ["make test", "npm test", "node scripts/check.ts", "agent/*/README.md"].map(missingIn),
+    ["make test", "npm test", "node scripts/test.ts unit", "agent/*/README.md"].map(missingIn),
     [undefined, undefined, undefined, undefined],
   );
 });
 
-test("scripts of npm name files that exist", () => {
-  for (const [name, command] of Object.entries(scripts)) {
-    for (const word of command.split(" "))
-      if (PATH.test(word)) assert.ok(exists(word), `${name}: ${word}`);
-  }
+/** `a/{b,c}/d` as `a/b/d` and `a/c/d`. */
+function alternatives(path: string): string[] {
+  const [, begin = "", inner, end = ""] = /^(.*?)\{([^{}]*)\}(.*)$/.exec(path) ?? [];
+  if (inner === undefined) return [path];
+  return inner.split(",").flatMap((one) => alternatives(`${begin}${one}${end}`));
+}
+
+/** What lines of shell or make name that does not exist: paths, also without `.test.ts`, and parts of the tests. */
+function missingInCommands(text: string): string[] {
+  return text.split("\n").flatMap((line) => {
+    const words = line.replace(/(^|\s)#.*/, "").split(/[\s"'=:;|()]+/);
+    const paths = words
+      .filter((word) => PATH.test(word))
+      .flatMap(alternatives)
+      .filter((path) => !exists(path) && !exists(`${path}.test.ts`));
+    return paths.concat(missingPart(line) ?? []);
+  });
+}
+
+test("scripts of npm, the Makefile, .ci/run and scripts name files and parts of the tests that exist", () => {
+  const texts: [string, string][] = [
+    ...Object.entries(scripts),
+    ...["Makefile", ".ci/run", "scripts/prepare", "scripts/fresh"].map((path): [string, string] => [
+      path,
+      read(path),
+    ]),
+  ];
+  const missing = texts.flatMap(([name, text]) =>
+    missingInCommands(text).map((one) => `${name}: ${one}`),
+  );
+  assert.deepEqual(missing, []);
+  assert.deepEqual(
+    missingInCommands("node scripts/test.ts servers && node scripts/none.ts 'test/{unit,none}/**'"),
+    ["scripts/none.ts", "test/none/**", "servers"],
+  );
 });

@@ -134,6 +134,24 @@ test("the agent has NET_ADMIN only; components add one capability each, also tog
   assert.deepEqual(all("capabilities", patches), []);
 });
 
+test("only Prometheus, in its namespace, reaches the pages of a controller", () => {
+  const [policy] = documents("deploy/base/network-policy.yaml") as { spec: object }[];
+  const [controller] = documents("deploy/base/controller.yaml") as [
+    { spec: { template: { metadata: { labels: Record<string, string> } } } },
+  ];
+  const name = "app.kubernetes.io/name";
+  const label = controller.spec.template.metadata.labels[name];
+  assert.ok(label);
+  const monitoring = { matchLabels: { "kubernetes.io/metadata.name": "monitoring" } };
+  assert.deepEqual(policy?.spec, {
+    podSelector: { matchLabels: { [name]: label } },
+    policyTypes: ["Ingress"],
+    ingress: [
+      { from: [{ namespaceSelector: monitoring }], ports: [{ protocol: "TCP", port: "http" }] },
+    ],
+  });
+});
+
 test("images have the version of the release, and OCI's labels", () => {
   const tags = all("images").flat() as { name: string; newTag: string }[];
   assert.ok(tags.length >= 3);

@@ -322,7 +322,8 @@ function parsePath(path: string): Asked {
       pathname,
     );
   if (match === null) throw new Error(`not a path: ${path}`);
-  const [, group, version = "", namespace, kind = "", name, subresource] = match;
+  const [, group, version = "", namespace, kind = "", encoded, subresource] = match;
+  const name = encoded && decodeURIComponent(encoded);
   const apiVersion = group === undefined ? version : `${group}/${version}`;
   return { apiVersion, kind, namespace, name, subresource, query };
 }
