@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, test } from "node:test";
 import { MASQUERADES } from "../../agent/backends/backend.ts";
 import type { GuardOptions } from "../../agent/backends/ipvs/guard.ts";
@@ -9,9 +10,11 @@ import type { GuardSets } from "../../agent/backends/ipvs/state.ts";
 import { serviceKey } from "../../agent/backends/nft/service-key.ts";
 import { NftProcess } from "../../agent/system/nft-process.ts";
 import { FAMILIES, type Family } from "../../api/address.ts";
+import { changedChains } from "../backends/changed-chains.ts";
 import { cidr } from "../generators/facts.ts";
 import { parseListing } from "../ipvs/listing.ts";
 import { Lab } from "../lab/lab.ts";
+import { evaluate } from "../lab/programs.ts";
 import { eventually } from "../stages/agent-process.ts";
 
 const RANGES = { IPv4: "241.0.0.0/8", IPv6: "fd00:241::/32" } as const;
@@ -116,6 +119,40 @@ describe("the table of IPVS's guard, as nft accepts and lists it", () => {
       ]) {
         const found = listed(family, renderTables(options, NONE), change);
         assert.notDeepEqual(found?.rules, guardMarks(options), change);
+      }
+    });
+
+    test(`${family}: a change that no rule shows is found, and replacing the tables repairs it`, async () => {
+      await using lab = await Lab.oneNode();
+      const options = optionsOf(family);
+      const commands = [
+        ...changedChains(tableOf(family).join(" "), "forward"),
+        ...(family === "IPv4" ? changedChains("arp csp-ipvs", "input") : []),
+      ];
+      const file = join(lab.directory, "guard.nft");
+      writeFileSync(file, renderTables(options, NONE));
+      const script = `
+        import { execFileSync } from "node:child_process";
+        import { listGuard } from "@/agent/backends/ipvs/list.ts";
+        const [family, file, ...commands] = process.argv.slice(1);
+        const show = async () => console.log(JSON.stringify((await listGuard(family, "elements")).rules));
+        const write = () => execFileSync("nft", ["-f", file]);
+        write();
+        await show();
+        for (const command of commands) {
+          execFileSync("sh", ["-c", command]);
+          await show();
+          write();
+          await show();
+        }`;
+      const args = [family, file, ...commands.map(({ command }) => command)];
+      const found = await evaluate(lab.node("c1", "n1"), script, { args });
+      const marks = marksOf(options);
+      assert.equal(found.length, 2 * commands.length + 1);
+      for (const [i, rules] of found.entries()) {
+        const { what } = commands[(i - 1) >> 1] ?? { what: "nothing" };
+        if (i % 2 === 0) assert.deepEqual(rules, marks, `after ${what}`);
+        else assert.ok(rules.includes(""), what);
       }
     });
   }
