@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { nftables } from "../backends/nftables.ts";
 import { Lab } from "../lab/lab.ts";
 import { evaluate } from "../lab/programs.ts";
+import { NodeStage } from "../stages/node-stage.ts";
 
 /** Scales a weighted import from 1 to 150 endpoints; prints, for each restart after it, the rules that the table's marks show. */
 const SCRIPT = `
@@ -42,4 +44,25 @@ test("chains that a weighted import no longer needs are deleted from the kernel"
   const chains = table.match(/chain pick-\d+-of-\d+ /g) ?? [];
   assert.ok(chains.length > 0 && chains.length <= 64 + 2, `${chains.length} chains`);
   assert.match(table, /chain pick-150-of-2 \{\s+meta priority set numgen random mod 150/);
+});
+
+test("what another program changes while the agent is stopped is repaired at its start", async () => {
+  await using stage = await NodeStage.create({ backend: nftables });
+  await stage.start();
+  const settled = await stage.rules();
+  const table = "ip clusterset-proxy";
+  const changes = [
+    { what: "flushed", command: `nft flush map ${table} picks` },
+    ...nftables
+      .foreignChanges("IPv4")
+      .filter(({ what }) => /chain of another|policy|dormant/.test(what)),
+  ];
+  assert.equal(changes.length, 4);
+  for (const { what, command } of changes) {
+    await stage.agent.stop();
+    await stage.node.exec(["sh", "-c", command]);
+    assert.notEqual(await stage.rules(), settled, what);
+    await stage.agent.start();
+    assert.equal(await stage.rules(), settled, what);
+  }
 });
