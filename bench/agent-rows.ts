@@ -43,7 +43,7 @@ export function agentRows({ backend, empty, measured, restarted, bare, quiet }: 
         ours: megabytes(resident),
       }),
     ),
-    ...quiet.flatMap(({ services, resident, share, repair }): Row[] => [
+    ...quiet.flatMap(({ services, resident, share, repairs }): Row[] => [
       {
         what: `idle, ${servicesOf(services)}: resident memory`,
         ours: megabytes(resident),
@@ -57,11 +57,14 @@ export function agentRows({ backend, empty, measured, restarted, bare, quiet }: 
           target: atMost("", title === "nftables" ? 0.3 : 1, "%", share * 100),
         }),
       },
-      {
-        what: `${backend.harm.what} -> repaired, ${servicesOf(services)}`,
-        ours: time(repair),
-        ...repairTarget(title, services, repair / 1_000),
-      },
+      ...backend.harms.map(({ what }, i): Row => {
+        const repair = repairs[i] ?? Number.NaN;
+        return {
+          what: `${what} -> repaired, ${servicesOf(services)}`,
+          ours: time(repair),
+          ...repairTarget(title, services, repair / 1_000),
+        };
+      }),
     ]),
   ];
 }

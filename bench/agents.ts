@@ -35,8 +35,8 @@ export interface Agent {
   readonly restarted: Restarted[];
   /** By number of services: milliseconds of the simplest tool with a part of one service, on the same table. */
   readonly bare: Map<number, readonly number[]>;
-  /** At rest, by number of services. */
-  readonly quiet: (Quiet & { readonly services: number; readonly repair: number })[];
+  /** At rest, by number of services; with the milliseconds until each harm is repaired. */
+  readonly quiet: (Quiet & { readonly services: number; readonly repairs: readonly number[] })[];
 }
 
 /** The real agent, bundled, with each backend in turn, on a real API server. */
@@ -80,7 +80,7 @@ export async function agents(
     say(`at rest: ${count(services)} services, ${effort.idleSeconds} s`);
     const { quiet, repairs } = await rest(all, effort.idleSeconds, backends);
     for (const [i, result] of results.entries())
-      result.quiet.push({ services, ...of(quiet, i), repair: of(repairs, i) });
+      result.quiet.push({ services, ...of(quiet, i), repairs: of(repairs, i) });
   }
   return { agents: results, loads };
 }
@@ -95,20 +95,22 @@ async function restart(agent: Contestant): Promise<Omit<Restarted, "services">> 
 
 /**
  * Starts them one after the other, and looks what all of them take while nothing happens; then, with these backends, how long they take
- * to repair a service.
+ * to repair each harm.
  */
 async function rest(
   all: readonly Contestant[],
   seconds: number,
   backends: readonly MeasuredBackend[] = [],
-): Promise<{ readonly quiet: Quiet[]; readonly repairs: number[] }> {
+): Promise<{ readonly quiet: Quiet[]; readonly repairs: number[][] }> {
   for (const one of all) await one.start();
   await sleep(SETTLED);
   const nodes = all.map(({ node }) => node);
   const quiet = await idle(nodes, seconds);
-  const repairs: number[] = [];
-  for (const [i, backend] of backends.entries()) {
-    repairs.push(await harmAndRepair(of(all, i), backend));
+  const repairs: number[][] = [];
+  for (const [i, { harms }] of backends.entries()) {
+    const times: number[] = [];
+    for (const harm of harms) times.push(await harmAndRepair(of(all, i), harm));
+    repairs.push(times);
   }
   for (const one of all) await one.stop();
   return { quiet, repairs };

@@ -29,8 +29,14 @@ export interface MeasuredBackend {
   readonly live: { readonly command: Argv; rewrite(listing: string): string };
   /** Lists where connections are forwarded to; each match of the pattern has one address. */
   readonly listing: { readonly command: Argv; readonly endpoint: RegExp };
-  /** A shell command by which another program damages a service, and what that is called in tables. */
-  readonly harm: { readonly what: string; readonly command: string };
+  /** What another program damages, one after the other. */
+  readonly harms: readonly Harm[];
+}
+
+/** A shell command that damages a service, or what all services need, and what that is called in tables. */
+export interface Harm {
+  readonly what: string;
+  readonly command: string;
 }
 
 /** All backends that are measured beside each other. IPVS needs a virtual machine (guest/). */
@@ -65,10 +71,12 @@ function withIptables(flavour: Flavour): MeasuredBackend {
     },
     live: { command: save, rewrite: liveChainOf },
     listing: { command: save, endpoint: /--to-destination ([\d.]+):/g },
-    harm: {
-      what: "a service's chain is flushed",
-      command: `${save.join(" ")} | sed -n '${chain}' | head -n 3 | ${restore}`,
-    },
+    harms: [
+      {
+        what: "a service's chain is flushed",
+        command: `${save.join(" ")} | sed -n '${chain}' | head -n 3 | ${restore}`,
+      },
+    ],
   };
 }
 
@@ -93,10 +101,16 @@ function withNftables(): MeasuredBackend {
       command: ["nft", "list", "map", ...table, "endpoints"],
       endpoint: / : ([\d.]+) \. \d+/g,
     },
-    harm: {
-      what: "a service's element is deleted",
-      command: `nft delete element ${table.join(" ")} services '${keyOf(vipOf(2))}'`,
-    },
+    harms: [
+      {
+        what: "a service's element is deleted",
+        command: `nft delete element ${table.join(" ")} services '${keyOf(vipOf(2))}'`,
+      },
+      {
+        what: "the map of all services' chains is flushed",
+        command: `nft flush map ${table.join(" ")} picks`,
+      },
+    ],
   };
 }
 

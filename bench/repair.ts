@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { MeasuredBackend } from "./backends.ts";
+import type { Harm } from "./backends.ts";
 import type { Contestant } from "./contestant.ts";
 
 const REPAIRS = "clusterset_agent_drift_repairs_total";
@@ -8,11 +8,8 @@ const STEP = 50;
 /** Milliseconds after which a repair counts as missing. */
 const PATIENCE = 300_000;
 
-/** Damages one service, and returns the milliseconds until the agent has repaired it; NaN if it does not. */
-export async function harmAndRepair(
-  agent: Contestant,
-  { harm }: Pick<MeasuredBackend, "harm">,
-): Promise<number> {
+/** Does one harm, and returns the milliseconds until the agent has repaired it; NaN if it does not. */
+export async function harmAndRepair(agent: Contestant, harm: Harm): Promise<number> {
   const repairs = async () => (await agent.metrics?.([REPAIRS]))?.[0] ?? Number.NaN;
   const before = await repairs();
   await agent.node.exec(["sh", "-c", harm.command]);

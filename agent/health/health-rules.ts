@@ -1,6 +1,6 @@
 import type { Family } from "../../api/address.ts";
 import type { Cidr } from "../../api/cidr.ts";
-import { type Chain, commentsOf, replaceTable, WORDS } from "../backends/nft/chains.ts";
+import { type Chain, commentsOf, hooksOf, replaceTable, WORDS } from "../backends/nft/chains.ts";
 import type { SetLayout } from "../system/nftables/element.ts";
 
 /** The name of the table, in each family. Backends have tables of their own, because this one is for all of them. */
@@ -122,9 +122,10 @@ export function healthChains({ family, ranges }: HealthRulesOptions): Chain[] {
   ];
 }
 
-/** The comments of all rules, in order: other rules have others. PURE. */
-export function healthComments(options: HealthRulesOptions): string[] {
-  return commentsOf(healthChains(options));
+/** The comments of all rules, in order: other rules have others. And the base chains. PURE. */
+export function healthMarks(options: HealthRulesOptions) {
+  const chains = healthChains(options);
+  return { comments: commentsOf(chains), hooks: hooksOf(chains) };
 }
 
 /** Input of nft that replaces the table by one with empty sets. PURE. */
@@ -143,7 +144,7 @@ export function healthText(options: HealthRulesOptions): string {
     `${ip} ${HEALTH_TABLE}`,
     sets,
     healthChains(options),
-    healthComments(options),
+    healthMarks(options).comments,
   );
   return `${lines.join("\n")}\n`;
 }

@@ -9,15 +9,16 @@ import {
 import type { Cidr } from "../../api/cidr.ts";
 import { CodedError } from "../../common/errors.ts";
 import type { Element, ElementChange, SetLayout } from "../system/nftables/element.ts";
+import { allRules } from "../system/nftables/listing.ts";
 import { NftElements } from "../system/nftables/nft-elements.ts";
-import { removeTable, ruleComments } from "../system/nftables/rule-comments.ts";
+import { removeTable, tableRules } from "../system/nftables/table-rules.ts";
 import { execLines } from "../system/run-program.ts";
 import type { Answered, Evidence, Overdue, SilentEndpoint, TcpEndpoint } from "./evidence.ts";
 import {
   ACCEPTED_MS,
   HEALTH_SETS,
   HEALTH_TABLE,
-  healthComments,
+  healthMarks,
   healthText,
   WAITING_MS,
 } from "./health-rules.ts";
@@ -46,8 +47,9 @@ export class HealthTable implements Evidence {
     let isNew = false;
     for (const family of this.#elements.keys()) {
       const options = { family, ranges: this.#ranges };
-      const found = await ruleComments(family, HEALTH_TABLE);
-      if (isDeepStrictEqual(found, healthComments(options))) continue;
+      const { comments, hooks } = healthMarks(options);
+      const found = await tableRules(family, HEALTH_TABLE, hooks.keys());
+      if (isDeepStrictEqual(allRules(found, hooks), comments)) continue;
       await execLines(["nft", "-f", "-"], () => undefined, { input: healthText(options), stop });
       isNew = true;
     }

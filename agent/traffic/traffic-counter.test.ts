@@ -11,7 +11,7 @@ import { forAll } from "../../test/generators/for-all.ts";
 import type { NodeFact } from "../model/facts.ts";
 import { countedMembers } from "./counted-members.ts";
 import { TrafficCounter } from "./traffic-counter.ts";
-import { memberOf, trafficComments, trafficText } from "./traffic-rules.ts";
+import { memberOf, trafficMarks, trafficText } from "./traffic-rules.ts";
 
 /** A counter whose table fails as long as `fault` is set. */
 class Stage {
@@ -143,7 +143,7 @@ test("without ranges there is no map, and what belongs to no cluster has a count
 
 test("other ranges have other comments", () => {
   const counted = { ...OPTIONS.counted, ranges: [{ text: "10.2.0.0-10.2.0.255", member: "c2" }] };
-  assert.notDeepEqual(trafficComments({ ...OPTIONS, counted }), trafficComments(OPTIONS));
+  assert.notDeepEqual(trafficMarks({ ...OPTIONS, counted }), trafficMarks(OPTIONS));
 });
 
 test("the name of a counter tells its cluster, also of one that is called unknown", () => {

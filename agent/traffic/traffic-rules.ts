@@ -1,6 +1,6 @@
 import type { Family } from "../../api/address.ts";
 import type { Cidr } from "../../api/cidr.ts";
-import { type Chain, commentsOf, WORDS } from "../backends/nft/chains.ts";
+import { type Chain, commentsOf, hooksOf, POLICY, WORDS } from "../backends/nft/chains.ts";
 import type { CountedMembers } from "./counted-members.ts";
 
 /** The name of the table, in each family, with any backend. */
@@ -55,9 +55,10 @@ function trafficChains({ family, vips, counted }: TrafficRulesOptions): Chain[] 
   ];
 }
 
-/** The comments of all rules, in order: other rules have others. PURE. */
-export function trafficComments(options: TrafficRulesOptions): string[] {
-  return commentsOf(trafficChains(options));
+/** The comments of all rules, in order: other rules have others. And the base chains. PURE. */
+export function trafficMarks(options: TrafficRulesOptions) {
+  const chains = trafficChains(options);
+  return { comments: commentsOf(chains), hooks: hooksOf(chains) };
 }
 
 /**
@@ -69,7 +70,7 @@ export function trafficText(
 ): string {
   const table = `${WORDS[options.family].ip} ${TRAFFIC_TABLE}`;
   const chains = trafficChains(options);
-  const comments = trafficComments(options).values();
+  const comments = trafficMarks(options).comments.values();
   const wanted = [...options.counted.members.map(counterOf), UNKNOWN];
   const isNew = (counter: string) => found === undefined || !found.includes(counter);
   const lines = [
@@ -77,7 +78,7 @@ export function trafficText(
     ...(found === undefined ? [`delete table ${table}`, `add table ${table}`] : []),
     ...wanted.filter(isNew).map((counter) => `add counter ${table} ${counter}`),
     ...chains.flatMap(({ name, hook }) => [
-      `add chain ${table} ${name}${hook === undefined ? "" : ` { type ${hook}; policy accept; }`}`,
+      `add chain ${table} ${name}${hook === undefined ? "" : ` { type ${hook}; ${POLICY}; }`}`,
       `flush chain ${table} ${name}`,
     ]),
     ...chains.flatMap(({ name, rules }) =>

@@ -4,21 +4,22 @@ import type { Cidr } from "../../api/cidr.ts";
 import { codeOf } from "../../common/errors.ts";
 import type { NodeFact } from "../model/facts.ts";
 import { listCounters } from "../system/nftables/counters.ts";
-import { removeTable, ruleComments } from "../system/nftables/rule-comments.ts";
+import { allRules } from "../system/nftables/listing.ts";
+import { removeTable, tableRules } from "../system/nftables/table-rules.ts";
 import { execLines } from "../system/run-program.ts";
 import { countedMembers } from "./counted-members.ts";
 import {
   memberOf,
   TRAFFIC_TABLE,
   type TrafficRulesOptions,
-  trafficComments,
+  trafficMarks,
   trafficText,
 } from "./traffic-rules.ts";
 
-/** The rules of one family, and their comments. */
+/** The rules of one family, and by what they are recognised. */
 interface Rules {
   readonly options: TrafficRulesOptions;
-  readonly comments: readonly string[];
+  readonly marks: ReturnType<typeof trafficMarks>;
 }
 
 /** The tables of all families. Needs netlink's native part. */
@@ -63,14 +64,16 @@ export class TrafficTable implements MemberCounts {
 
   #render(node: NodeFact, family: Family): Rules {
     const options = { family, vips: this.#vips, counted: countedMembers(node, family) };
-    return { options, comments: trafficComments(options) };
+    return { options, marks: trafficMarks(options) };
   }
 }
 
 /** Other ranges change the rules and leave the counters. A table that cannot be changed, such as that of another release, is replaced. */
-async function write({ options, comments }: Rules, stop: AbortSignal): Promise<void> {
+async function write({ options, marks }: Rules, stop: AbortSignal): Promise<void> {
   const { family } = options;
-  if (isDeepStrictEqual(await ruleComments(family, TRAFFIC_TABLE), comments)) return;
+  const { comments, hooks } = marks;
+  const there = await tableRules(family, TRAFFIC_TABLE, hooks.keys());
+  if (isDeepStrictEqual(allRules(there, hooks), comments)) return;
   const found = [...(await listCounters(family, TRAFFIC_TABLE)).keys()];
   const run = (input: string) => execLines(["nft", "-f", "-"], () => undefined, { input, stop });
   try {

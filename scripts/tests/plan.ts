@@ -150,7 +150,7 @@ export const PLAN: readonly Row[] = [
   kernel("refusals", 30, { skip: "legacy|found ahead" }),
   kernel("scenarios", 10, { only: "three-tiers" }),
   row("all", "test/kernel/killed.test.ts", { random: true, seconds: 30 }),
-  row("all", "test/kernel/every-object.test.ts", { seconds: 200 }),
+  row("all", "test/kernel/every-object.test.ts", { seconds: 260 }),
   row(
     "all",
     "test/kernel/{node-addresses,range-change,moving,net-admin,fake-iptables,net-raw,nft-versions}.test.ts",
@@ -165,7 +165,7 @@ export const PLAN: readonly Row[] = [
   // Silence, firewalls, held traffic and counters take the same way with each backend: this machine's kernel shows them.
   row(
     "all",
-    "test/{ipvs/*,kernel/reach,backends/{check,histories,packets,restart}}.test.ts",
+    "test/{ipvs/*,kernel/{every-object,reach},backends/{check,histories,packets,restart}}.test.ts",
     GUEST,
   ),
   row("all", "test/vm/machine.test.ts", { needs: ["vm"], seconds: 60, weight: 2 }),

@@ -6,6 +6,7 @@ import { HOME } from "../packets/address-plan.ts";
 import { programIpvs } from "../packets/ipvs-trace.ts";
 import type { Flow } from "../packets/packet-case.ts";
 import { pureIpvs } from "../states/replay.ts";
+import { changedChains } from "./changed-chains.ts";
 import { NFT_STAND_IN } from "./nft-stand-in.ts";
 import { addressesIn, type ForeignChange, type TestedBackend } from "./tested-backend.ts";
 
@@ -92,6 +93,10 @@ export const ipvs: TestedBackend = {
         command: `ipvsadm -a -t ${server} -r ${stranger} -m -w 3`,
         found: [`server-changed TCP ${address} 80`],
       },
+      ...changedChains(`${ip} csp-ipvs`, "forward").map((change) => ({
+        ...change,
+        found: [`guard-changed table ${ip} csp-ipvs`],
+      })),
       ...(family === "IPv4" ? [ARP_DELETED] : []),
     ];
   },

@@ -1,6 +1,7 @@
 import { programNftables } from "../packets/nft-trace.ts";
 import type { Flow } from "../packets/packet-case.ts";
 import { pureNftables } from "../states/replay.ts";
+import { changedChains } from "./changed-chains.ts";
 import { NFT_STAND_IN } from "./nft-stand-in.ts";
 import { addressesIn, type TestedBackend } from "./tested-backend.ts";
 
@@ -44,6 +45,15 @@ export const nftables: TestedBackend = {
         command: `nft flush map ${table} services`,
         found: changed,
       },
+      {
+        what: "a number of slots that leads to the chain of another",
+        command: `nft 'delete element ${table} picks { 0:2 }; add element ${table} picks { 0:2 : goto pick-1 }'`,
+        found: [`table-changed table ${table}`],
+      },
+      ...changedChains(table, "prerouting").map((change) => ({
+        ...change,
+        found: [`table-changed table ${table}`],
+      })),
     ];
   },
   writers: ["nft"],

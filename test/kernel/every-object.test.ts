@@ -3,18 +3,23 @@ import { describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { FLAVOURS, type Flavour, toolsOf } from "../../agent/backends/iptables/flavour.ts";
 import { FAMILIES } from "../../api/address.ts";
+import type { TestedBackend } from "../backends/tested-backend.ts";
 import { BACKENDS } from "../backends.ts";
 import type { Namespace } from "../lab/namespace.ts";
+import { SLOWNESS } from "../lab/slowness.ts";
 import { eventually } from "../stages/agent-process.ts";
 import { NodeStage } from "../stages/node-stage.ts";
 
 // Every object of ours in every table, as the kernel lists them: each chain, set and map is flushed, and then deleted if the kernel allows
-// that; each rule of iptables is deleted.
+// that; base chains get another policy, tables become dormant, and verdicts lead elsewhere; each rule of iptables, each server of IPVS with its
+// destinations, and each of its addresses is deleted.
 
-const PATIENCE = 45_000;
+const PATIENCE = 45_000 * SLOWNESS;
 /** Milliseconds between two listings: most repairs take seconds, and a listing of everything is dear. */
-const PAUSE = 1_000;
-const TABLES = ["clusterset-connections", "clusterset-health"];
+const PAUSE = 1_000 * SLOWNESS;
+/** With each backend. Their repairs are not counted. */
+const SHARED = ["clusterset-connections", "clusterset-health"];
+const REPAIRS = "clusterset_agent_drift_repairs_total";
 
 /** A change of one object, as another program would make it. */
 interface Change {
@@ -31,21 +36,20 @@ interface Found {
   readonly changes: readonly Change[];
 }
 
-describe("objects that another program flushes or deletes", { concurrency: true }, () => {
+describe("objects that another program changes, flushes or deletes", { concurrency: true }, () => {
   for (const backend of BACKENDS) {
     test(`${backend.title}: each kind of object of ours is repaired`, async (t) => {
       const flags = ["--health", "all", "--clusterset-cidr", "241.0.0.0/8,fd00:241::/108"];
       await using stage = await NodeStage.create({ backend, flags: () => flags });
       await stage.start();
       await stage.rules();
-      const { node } = stage;
-      const flavour = FLAVOURS.find((one) => one === backend.config.iptablesFlavour);
-      // Tables of health and connections are the same with each backend.
-      const found = (): Promise<Found> =>
-        flavour === undefined ? inNftables(node) : inIptables(node, flavour);
+      const { node, agent } = stage;
+      const found = () => inBackend(node, backend);
+      // Absent until there was one.
+      const repairs = () => agent.metric(REPAIRS).catch(() => 0);
       await eventually(async () => {
         const { content } = await inNftables(node);
-        for (const table of TABLES)
+        for (const table of SHARED)
           assert.ok(
             content.some((line) => line.includes(table)),
             table,
@@ -55,16 +59,22 @@ describe("objects that another program flushes or deletes", { concurrency: true 
       const kinds = new Map(changes.map((change) => [change.kind, change]));
       let changed = 0;
       for (const { what, command, stdin } of kinds.values()) {
+        const before = await repairs();
         // What is referenced cannot be deleted.
         const isDone = await node.exec(command, stdin === undefined ? {} : { stdin }).then(
           () => true,
           () => false,
         );
-        if (!isDone || (await found()).content.join() === whole.join()) continue;
+        if (!isDone) continue;
+        const isShared = SHARED.some((table) => what.includes(table));
+        const isSame = (await found()).content.join() === whole.join();
+        // There was nothing to change, or it is repaired already.
+        if (isSame && (isShared || (await repairs()) === before)) continue;
         changed++;
         await eventually(async () => {
           await sleep(PAUSE);
           assert.deepEqual((await found()).content, whole, what);
+          if (!isShared) assert.ok((await repairs()) > before, `${what}: not counted`);
         }, PATIENCE);
       }
       t.diagnostic(`${changed} changes of ${kinds.size}`);
@@ -75,41 +85,105 @@ describe("objects that another program flushes or deletes", { concurrency: true 
   }
 });
 
+/** What a backend has. Tables that all backends share are the same with each: nftables shows them. */
+function inBackend(node: Namespace, { name, config }: TestedBackend): Promise<Found> {
+  const flavour = FLAVOURS.find((one) => one === config.iptablesFlavour);
+  if (name === "ipvs") return inIpvs(node);
+  return flavour === undefined ? inNftables(node) : inIptables(node, flavour);
+}
+
 interface Fields {
   readonly family?: string;
   readonly table?: string;
   readonly name?: string;
-  readonly flags?: readonly string[];
-  readonly elem?: unknown;
+  readonly hook?: string;
+  readonly flags?: readonly string[] | string;
+  readonly elem?: readonly unknown[];
 }
 
 /** Chains, sets and maps of our tables: without what packets change. */
-async function inNftables(node: Namespace): Promise<Found> {
-  const { nftables } = JSON.parse(await node.exec(["nft", "-j", "list", "ruleset"])) as {
+async function inNftables(node: Namespace, ours = /^clusterset-/): Promise<Found> {
+  const text = await node.exec(["nft", "-j", "list", "ruleset"]);
+  // nft 1.0.6 ends there.
+  if (text.endsWith('"flags": ')) return { content: [text], changes: [] };
+  const { nftables } = JSON.parse(text) as {
     readonly nftables: readonly Readonly<Record<string, Fields>>[];
   };
   const own = nftables
     .flatMap((one) => Object.entries(one))
-    .filter(([, { table, name = "" }]) => (table ?? name).startsWith("clusterset"));
-  const changes = own
-    .filter(([kind, fields]) => ["chain", "set", "map"].includes(kind) && !isDynamic(fields))
-    .flatMap(([kind, { family = "", table = "", name = "" }]) =>
-      ["flush", "delete"].map((verb): Change => {
-        const what = [verb, kind, family, table, name].join(" ");
-        return { what, kind: kindOf(what), command: ["nft", what] };
-      }),
-    );
+    .filter(([, { table, name = "" }]) => ours.test(table ?? name));
+  const changes = own.flatMap(([kind, fields]) =>
+    commandsFor(kind, fields).map(
+      (what): Change => ({ what, kind: kindOf(what), command: ["nft", what] }),
+    ),
+  );
   const content = own.map(([kind, fields]) => {
     const elem = isDynamic(fields) ? undefined : fields.elem;
-    return JSON.stringify({ kind, ...fields, elem }, (key, value) =>
+    // A table that was replaced has the same elements in another order.
+    const elements = elem?.map((one) => JSON.stringify(one)).sort();
+    return JSON.stringify({ kind, ...fields, elem: elements }, (key, value) =>
       key === "counter" || key === "handle" ? null : value,
     );
   });
   return { content: content.toSorted(), changes };
 }
 
+/** Commands of nft that change an object of this kind. */
+function commandsFor(kind: string, fields: Fields): string[] {
+  const { family = "", table = "", name = "", hook, elem = [] } = fields;
+  if (kind === "table") return [`add table ${family} ${name} { flags dormant; }`];
+  if (!["chain", "set", "map"].includes(kind) || isDynamic(fields)) return [];
+  const object = [family, table, name].join(" ");
+  const policy = hook === undefined ? [] : [`add chain ${object} { policy drop; }`];
+  const [key, other] = elem.map(verdictOf);
+  const led =
+    key?.verdict === undefined || other?.verdict === undefined
+      ? []
+      : [
+          `delete element ${object} { ${key.key} }; add element ${object} { ${key.key} : ${other.verdict} }`,
+        ];
+  return [`flush ${kind} ${object}`, `delete ${kind} ${object}`, ...policy, ...led];
+}
+
+/** An element of a map of verdicts. */
+function verdictOf(element: unknown) {
+  const [key, value] = Array.isArray(element) ? (element as readonly unknown[]) : [];
+  const [, chain] = /^\{"goto":\{"target":"(\S+)"\}\}$/.exec(JSON.stringify(value) ?? "") ?? [];
+  return { key: String(key), verdict: chain === undefined ? undefined : `goto ${chain}` };
+}
+
 function isDynamic({ flags = [] }: Fields): boolean {
   return flags.includes("dynamic") || flags.includes("timeout");
+}
+
+const DEVICE = "csp-ipvs0";
+
+/** Servers with their destinations, addresses of the device, and the tables of the guard. */
+async function inIpvs(node: Namespace): Promise<Found> {
+  const { content, changes } = await inNftables(node, /^csp-ipvs$/);
+  const servers = (await node.exec(["ipvsadm", "-Sn"])).split("\n").filter(Boolean);
+  const deleted = servers.flatMap((line) => {
+    const [, server] = /^-A (\S+ \S+)/.exec(line) ?? [];
+    const [, destination] = /^-a (\S+ \S+ -r \S+)/.exec(line) ?? [];
+    if (server !== undefined) return [`ipvsadm -D ${server}`];
+    return destination === undefined ? [] : [`ipvsadm -d ${destination}`];
+  });
+  // None if the device is gone.
+  const show = ["ip", "-o", "address", "show", "dev", DEVICE, "scope", "global"];
+  const { stdout } = await node.run(show);
+  const addresses = [...stdout.matchAll(/ inet6? (\S+) /g)].map(([, address = ""]) => address);
+  const lines = [
+    ...deleted,
+    ...addresses.map((address) => `ip address delete ${address} dev ${DEVICE}`),
+    `ip link delete ${DEVICE}`,
+  ];
+  const more = lines.map(
+    (what): Change => ({ what, kind: kindOf(what), command: what.split(" ") }),
+  );
+  return {
+    content: [...content, ...servers, ...addresses].sort(),
+    changes: [...changes, ...more],
+  };
 }
 
 /** Chains and rules of ours, and jumps to them, in both families. */

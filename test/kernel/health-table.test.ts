@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { changedChains } from "../backends/changed-chains.ts";
 import { Lab } from "../lab/lab.ts";
 import type { Namespace } from "../lab/namespace.ts";
 import { evaluate, startServer } from "../lab/programs.ts";
@@ -96,6 +97,29 @@ test("verdicts are kept by the kernel, and the table is written once", async () 
   );
   assert.deepEqual(left, [["10.2.0.1"], 40, 0, []], "a second installation keeps the verdicts");
   assert.equal(await node.exec(["nft", "list", "ruleset"]), "");
+});
+
+test("a table that another program has changed is replaced", async () => {
+  await using lab = await Lab.oneNode(PODS);
+  const node = lab.node("c1", "n1");
+  const table = "ip clusterset-health";
+  const commands = [
+    `nft flush chain ${table} answered`,
+    ...changedChains(table, "sent").map(({ command }) => command),
+  ];
+  const code = `
+    const { execFileSync } = await import("node:child_process");
+    const list = () => execFileSync("nft", ["list", "table", ..."${table}".split(" ")], { encoding: "utf8" });
+    const install = () => table.install(stop);
+    const found = [await install(), await install()];
+    const written = list();
+    for (const command of ${JSON.stringify(commands)}) {
+      execFileSync("sh", ["-c", command]);
+      found.push(await install(), await install(), list() === written);
+    }
+    return found;`;
+  const repaired = commands.flatMap(() => [true, false, true]);
+  assert.deepEqual(await run(node, code), [true, false, ...repaired]);
 });
 
 test("clients that an endpoint has accepted are known, with their addresses; a probe of the node is not", async () => {

@@ -1,12 +1,16 @@
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, test } from "node:test";
 import type { GuardOptions } from "../../agent/backends/ipvs/guard.ts";
-import { renderTables } from "../../agent/backends/ipvs/nft-tables.ts";
+import { marksOf, renderTables } from "../../agent/backends/ipvs/nft-tables.ts";
 import type { GuardSets } from "../../agent/backends/ipvs/state.ts";
 import { serviceKey } from "../../agent/backends/nft/service-key.ts";
+import { FAMILIES } from "../../api/address.ts";
+import { changedChains } from "../backends/changed-chains.ts";
 import { cidr } from "../generators/facts.ts";
 import { Lab } from "../lab/lab.ts";
+import { evaluate } from "../lab/programs.ts";
 import { eventually } from "../stages/agent-process.ts";
 
 const OPTIONS: GuardOptions = {
@@ -18,6 +22,44 @@ const SETS: GuardSets = {
   served: new Map([[serviceKey({ address: "f1000001", protocol: "TCP", port: 80 }), "a/b"]]),
   explicit: new Set(),
 };
+
+const RANGES = { IPv4: "241.0.0.0/8", IPv6: "fd00:241::/32" } as const;
+
+for (const family of FAMILIES) {
+  test(`${family}: a change that no rule shows is found, and replacing the tables repairs it`, async () => {
+    await using lab = await Lab.oneNode();
+    const options = { ...OPTIONS, family, clusterSetCidrs: [cidr(RANGES[family])] };
+    const commands = [
+      ...changedChains(`${family === "IPv4" ? "ip" : "ip6"} csp-ipvs`, "forward"),
+      ...(family === "IPv4" ? changedChains("arp csp-ipvs", "input") : []),
+    ];
+    const file = join(lab.directory, "guard.nft");
+    writeFileSync(file, renderTables(options, { served: new Map(), explicit: new Set() }));
+    const script = `
+      import { execFileSync } from "node:child_process";
+      import { listGuard } from "@/agent/backends/ipvs/list.ts";
+      const [family, file, ...commands] = process.argv.slice(1);
+      const show = async () => console.log(JSON.stringify((await listGuard(family, "elements")).rules));
+      const write = () => execFileSync("nft", ["-f", file]);
+      write();
+      await show();
+      for (const command of commands) {
+        execFileSync("sh", ["-c", command]);
+        await show();
+        write();
+        await show();
+      }`;
+    const args = [family, file, ...commands.map(({ command }) => command)];
+    const found = await evaluate(lab.node("c1", "n1"), script, { args });
+    const marks = marksOf(options);
+    assert.equal(found.length, 2 * commands.length + 1);
+    for (const [i, rules] of found.entries()) {
+      const { what } = commands[(i - 1) >> 1] ?? { what: "nothing" };
+      if (i % 2 === 0) assert.deepEqual(rules, marks, `after ${what}`);
+      else assert.ok(rules.includes(""), what);
+    }
+  });
+}
 
 /** Connects to HOST PORT, and prints what comes; says `one` at once, and `two` at SIGHUP. */
 const CLIENT = `

@@ -60,18 +60,31 @@ test("elements of a map are written, read back and deleted by netlink, as nft sh
   assert.match(shown, /241\.0\.0\.1 \. 0:102 comment "x" : 10\.0\.0\.1 \. 80/);
 });
 
-test("the comments of a table's rules are read by netlink, without those of other tables", async () => {
+test("a table's rules, and what no rule shows, are read by netlink as nft lists them, without those of other tables", async () => {
   await using lab = await Lab.oneNode();
   const node = lab.node("c1", "n1");
-  const rules = 'chain c { accept comment "one"; drop; }; chain d { accept comment "three"; };';
+  const base = "chain b { type filter hook forward priority -7; policy drop; };";
+  const rules = `chain c { accept comment "one"; drop; }; chain d { accept comment "three"; }; ${base}`;
   await node.exec([
     "nft",
-    `table ip t { ${rules} }; table ip u { chain c { drop comment "u"; }; }`,
+    `table ip t { ${rules} }; table ip u { flags dormant; chain c { drop comment "u"; }; }`,
   ]);
   const script = `
-    import { ruleComments } from "@/agent/system/nftables/rule-comments.ts";
-    for (const table of ["t", "absent"]) console.log(JSON.stringify(await ruleComments("IPv4", table)));`;
-  assert.deepEqual(await evaluate(node, script), [["one", "", "three"], []]);
+    import { listTable } from "@/agent/system/nft-table.ts";
+    import { tableRules } from "@/agent/system/nftables/table-rules.ts";
+    const show = ({ rules, hooks, hasFlags }) => console.log(JSON.stringify({ rules, hooks: [...hooks], hasFlags }));
+    for (const table of ["t", "u", "absent"]) show(await tableRules("IPv4", table, ["b", "c", "absent"]));
+    for (const table of ["t", "u"]) show(await listTable("ip " + table, true));`;
+  const found = [
+    {
+      rules: ["one", "", "three"],
+      hooks: [["b", "filter hook forward priority -7; policy drop"]],
+      hasFlags: false,
+    },
+    { rules: ["u"], hooks: [], hasFlags: true },
+  ];
+  const nothing = { rules: [], hooks: [], hasFlags: false };
+  assert.deepEqual(await evaluate(node, script), [...found, nothing, ...found]);
 });
 
 test("without the table there are no elements, and changes are rejected, not those of a service", async () => {

@@ -1,15 +1,15 @@
 import { type Family, isAddress, parseAddress } from "../../../api/address.ts";
 import { isProtocol } from "../../../api/protocol.ts";
 import { listTable } from "../../system/nft-table.ts";
-import type { NftElement, NftTable } from "../../system/nftables/listing.ts";
+import { allRules, type NftElement, type NftTable } from "../../system/nftables/listing.ts";
 import { serviceKey } from "../nft/service-key.ts";
-import { tablesOf } from "./nft-tables.ts";
+import { hooksIn, tablesOf } from "./nft-tables.ts";
 import { type GuardSets, noSets } from "./state.ts";
 
 /** Our tables of one family. */
 export interface GuardListing {
   readonly sets: GuardSets;
-  /** The comments of all rules in their order; a rule without one is an empty text. */
+  /** The comments of all rules in their order; a rule without one, or what no rule shows, is an empty text. */
   readonly rules: readonly string[];
   /** The names of the tables that exist. */
   readonly tables: readonly string[];
@@ -30,8 +30,11 @@ export async function listGuard(
   const tables = names.filter((_, i) => [guard, arp][i] !== undefined);
   if (guard === undefined) return { sets: noSets(), rules: [], tables };
   const sets = setsOf(guard);
-  if (arp === undefined) return { sets, rules: guard.rules, tables };
-  const rules = [...guard.rules, ...arp.rules];
+  const [guardRules = [], arpRules = []] = [guard, arp].map(
+    (one, i) => one && allRules(one, hooksIn(names[i] ?? "", family)),
+  );
+  if (arp === undefined) return { sets, rules: guardRules, tables };
+  const rules = [...guardRules, ...arpRules];
   // Both are written together, so a difference means that another program changed one.
   const differs = setsOf(arp).explicit.symmetricDifference(sets.explicit).size > 0;
   return { sets, rules: differs ? [...rules, ""] : rules, tables };

@@ -1,6 +1,6 @@
 import { addressFromHex, type Family } from "../../../api/address.ts";
 import type { Cidr } from "../../../api/cidr.ts";
-import { type Chain, commentsOf, replaceTable, WORDS } from "../nft/chains.ts";
+import { type Chain, commentsOf, hooksOf, replaceTable, WORDS } from "../nft/chains.ts";
 import { elementLines } from "../nft/elements.ts";
 import type { ServiceKey } from "../nft/service-key.ts";
 import { type GuardOptions, guardChains } from "./guard.ts";
@@ -23,6 +23,12 @@ const ARP_TABLE = "arp csp-ipvs";
 /** The comments of all rules, in their order. PURE. */
 export function marksOf(options: GuardOptions): string[] {
   return tablesOf(options.family).flatMap((table) => marksIn(table, options));
+}
+
+/** The base chains of one of the tables; they depend on no option. PURE. */
+export function hooksIn(table: string, family: Family): ReadonlyMap<string, string> {
+  const masquerade = { mode: "none", podCidrs: [] } as const;
+  return hooksOf(chainsOf(table, { family, clusterSetCidrs: [], masquerade }));
 }
 
 /** Input of nft that replaces the tables in one transaction. PURE. */

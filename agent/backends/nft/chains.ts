@@ -8,6 +8,9 @@ export interface Chain {
   readonly rules: readonly string[];
 }
 
+/** The policy of all base chains: what decides is a rule. */
+export const POLICY = "policy accept";
+
 /**
  * A comment for each rule of these chains, in order, with a digest of all rules. Changed rules have other comments, so nft's
  * output need not be compared, whose syntax depends on its version.
@@ -16,6 +19,15 @@ export function commentsOf(chains: readonly Chain[], prefix = ""): string[] {
   const digest = createHash("sha256").update(JSON.stringify(chains)).digest("hex").slice(0, 12);
   return chains.flatMap(({ name, rules }) =>
     rules.map((_, i) => `${prefix}${name} ${i + 1} ${digest}`),
+  );
+}
+
+/** The base chains of these, by name, as `hookText` writes what the kernel has. */
+export function hooksOf(chains: readonly Chain[]): ReadonlyMap<string, string> {
+  return new Map(
+    chains.flatMap(({ name, hook }) =>
+      hook === undefined ? [] : [[name, `${hook}; ${POLICY}`] as const],
+    ),
   );
 }
 
@@ -34,7 +46,7 @@ export function replaceTable(
     ...Object.entries(sets).map(([name, type]) => `  set ${name} { type ${type}; }`),
     ...chains.flatMap(({ name, hook, rules }) => [
       `  chain ${name} {`,
-      ...(hook === undefined ? [] : [`    type ${hook}; policy accept;`]),
+      ...(hook === undefined ? [] : [`    type ${hook}; ${POLICY};`]),
       ...rules.map((rule) => `    ${rule} comment "${next.next().value}"`),
       "  }",
     ]),

@@ -1,7 +1,6 @@
 import type { Chain } from "../nft/chains.ts";
 import { slotChain, stickyChains, type Way, waysOf } from "./affinity.ts";
 import {
-  type GroupNumber,
   groupChain,
   groupNumber,
   shareChain,
@@ -13,16 +12,40 @@ import { pickChain, type SkeletonOptions, USUAL_SLOTS } from "./skeleton.ts";
 
 /** An element of a map of verdicts. */
 export interface Branch {
-  readonly map:
-    | "picks"
-    | "hashes"
-    | "draws"
-    | "timeouts"
-    | "groups"
-    | "hash-groups"
-    | "draw-groups";
+  readonly map: VerdictMap;
   readonly number: number;
   readonly verdict: string;
+}
+
+/** The maps of verdicts. */
+export const VERDICT_MAPS = [
+  ...["picks", "hashes", "timeouts", "groups", "hash-groups", "draws", "draw-groups"],
+] as const;
+type VerdictMap = (typeof VERDICT_MAPS)[number];
+
+/** The map that leads to a chain, by the name of the chain without its numbers. */
+const MAPS: Readonly<Record<string, VerdictMap>> = {
+  ...{ pick: "picks", share: "picks", sticky: "timeouts", "pick-of": "groups" },
+  ...{ hash: "hashes", "hash-share": "hashes", "hash-of": "hash-groups" },
+  ...{ draw: "draws", "draw-share": "draws", "draw-of": "draw-groups" },
+};
+
+/** The only element that leads to a chain; undefined if no map leads to it. PURE. */
+export function branchTo(chain: string): Branch | undefined {
+  const [, words = "", first = "", second] = /^([a-z-]+)-(\d+)(?:-of-(\d+))?$/.exec(chain) ?? [];
+  const map = MAPS[second === undefined ? words : `${words}-of`];
+  if (map === undefined) return undefined;
+  const endpoints = Number(first);
+  const isShare = words.endsWith("share");
+  const number =
+    second !== undefined
+      ? groupNumber({ endpoints, group: Number(second) })
+      : isShare
+        ? sharedNumber(endpoints)
+        : endpoints;
+  // Chains that select a slot return.
+  const verb = map === "hashes" || map === "draws" ? "jump" : "goto";
+  return { map, number, verdict: `${verb} ${chain}` };
 }
 
 /** A part of the skeleton. The comments of its rules have a digest of all its rules. */
@@ -33,54 +56,30 @@ export interface Part {
   readonly branches: readonly Branch[];
 }
 
-/** The map that leads to a chain that selects a slot. */
-const SELECTIONS = { hash: "hashes", draw: "draws" } as const;
-
 /** Chains that exist only where a service needs them, by their names: the numbers in the name say the rest. */
 const KINDS: readonly (readonly [
   name: RegExp,
   part: (options: SkeletonOptions, first: number, second: number) => Part,
 ])[] = [
-  [/^pick-(\d+)$/, (_, slots) => ({ chains: [pickChain(slots)], branches: [pickBranch(slots)] })],
+  [/^pick-(\d+)$/, (_, slots) => partOf(pickChain(slots))],
   [
     /^hash-(\d+)$/,
-    (options, slots) =>
-      eachWay(options, (way) =>
-        leadTo(slotChain(way, options.family, slots), selection(way, slots)),
-      ),
+    (options, slots) => eachWay(options, (way) => slotChain(way, options.family, slots)),
   ],
-  [
-    /^sticky-(\d+)$/,
-    (options, seconds) =>
-      shared({
-        chains: stickyChains(options, seconds),
-        branches: [{ map: "timeouts", number: seconds, verdict: `goto sticky-${seconds}` }],
-      }),
-  ],
-  [
-    /^share-(\d+)$/,
-    ({ family }, units) =>
-      shared(leadTo(shareChain(family, units), { map: "picks", number: sharedNumber(units) })),
-  ],
+  [/^sticky-(\d+)$/, (options, seconds) => shared(partOf(...stickyChains(options, seconds)))],
+  [/^share-(\d+)$/, ({ family }, units) => shared(partOf(shareChain(family, units)))],
   [
     /^pick-(\d+)-of-(\d+)$/,
-    (_, endpoints, group) =>
-      shared(leadTo(groupChain({ endpoints, group }), ofGroup("groups", { endpoints, group }))),
+    (_, endpoints, group) => shared(partOf(groupChain({ endpoints, group }))),
   ],
   [
     /^hash-share-(\d+)$/,
-    (options, units) =>
-      eachWay(options, (way) =>
-        leadTo(stickyShareChain(way, options.family, units), selection(way, sharedNumber(units))),
-      ),
+    (options, units) => eachWay(options, (way) => stickyShareChain(way, options.family, units)),
   ],
   [
     /^hash-(\d+)-of-(\d+)$/,
     (options, endpoints, group) =>
-      eachWay(options, (way) => {
-        const place = ofGroup(`${way}-groups`, { endpoints, group });
-        return leadTo(stickyGroupChain(way, options.family, { endpoints, group }), place);
-      }),
+      eachWay(options, (way) => stickyGroupChain(way, options.family, { endpoints, group })),
   ],
 ];
 
@@ -100,38 +99,14 @@ export function isExtra(name: string): boolean {
   return KINDS.some(([pattern]) => pattern.test(name));
 }
 
-/** The element of `picks` for a number of slots. */
-export function pickBranch(slots: number): Branch {
-  return { map: "picks", number: slots, verdict: `goto pick-${slots}` };
-}
-
-interface Place {
-  readonly map: Branch["map"];
-  readonly number: number;
-  /** `goto` by default. */
-  readonly verb?: "jump";
-}
-
-function leadTo(chain: Chain, { map, number, verb }: Place): Part {
-  const verdict = `${verb ?? "goto"} ${chain.name}`;
-  return { chains: [chain], branches: [{ map, number, verdict }] };
+/** These chains, and what leads to them. PURE. */
+export function partOf(...chains: readonly Chain[]): Part {
+  return { chains, branches: chains.flatMap(({ name }) => branchTo(name) ?? []) };
 }
 
 /** What clients with affinity need: chains by hash and at random. They exist together, under the name of the former. */
-function eachWay(options: SkeletonOptions, partOf: (way: Way) => Part): Part {
-  const parts = waysOf(options).map(partOf);
-  return shared({
-    chains: parts.flatMap(({ chains }) => chains),
-    branches: parts.flatMap(({ branches }) => branches),
-  });
-}
-
-function selection(way: Way, number: number): Place {
-  return { map: SELECTIONS[way], number, verb: "jump" };
-}
-
-function ofGroup(map: Branch["map"], group: GroupNumber): Place {
-  return { map, number: groupNumber(group) };
+function eachWay(options: SkeletonOptions, chainOf: (way: Way) => Chain): Part {
+  return shared(partOf(...waysOf(options).map(chainOf)));
 }
 
 /** Maps of verdicts that tables of earlier releases lack. */

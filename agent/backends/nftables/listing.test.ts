@@ -8,7 +8,7 @@ import { finished } from "../backend.ts";
 import { elementLines } from "../nft/elements.ts";
 import { compare, NftablesRuleset } from "./backend.ts";
 import { diff } from "./diff.ts";
-import { SHARED_MAPS } from "./extra-chains.ts";
+import { branchTo, SHARED_MAPS } from "./extra-chains.ts";
 import { withGaps } from "./read.ts";
 import { SETS } from "./sets.ts";
 import { type KernelState, nothing } from "./state.ts";
@@ -101,31 +101,63 @@ const RULES = [
   "hash-3 1 d",
   "sticky-9 1 unused",
 ];
-const SIZES = { picks: 2, hashes: 1, timeouts: 0 };
+const FOUND = {
+  picks: { 1: "goto pick-1", 2: "goto pick-2" },
+  hashes: { 3: "jump hash-3" },
+  timeouts: {},
+};
+type Verdicts = Readonly<Record<string, Readonly<Record<number, string>> | undefined>>;
 
-/** True if the table with these sizes of sets, besides the static ones, is taken for whole. */
-function isWhole(sizes: Readonly<Record<string, number | undefined>>): boolean {
-  const all = new Map(
-    Object.entries({ ...Object.fromEntries(Object.keys(SETS).map((name) => [name, 0])), ...sizes }),
-  );
-  return withGaps(RULES, (set) => all.get(set)) === RULES;
+/** True if the table with these verdicts in its maps, besides the static sets, is taken for whole. */
+function isWhole(verdicts: Verdicts): boolean {
+  const empty = Object.fromEntries(Object.keys(SETS).map((name) => [name, {}]));
+  const all = new Map(Object.entries<Verdicts[string]>({ ...empty, ...verdicts }));
+  const elementsOf = (set: string) => {
+    const found = all.get(set);
+    return found && Object.entries(found).map(([key, value]) => ({ key, value, comment: "" }));
+  };
+  return withGaps(RULES, elementsOf) === RULES;
 }
 
 test("a table has one element in a map of verdicts for each chain that it leads to, but for unused ones", () => {
-  assert.ok(isWhole(SIZES));
-  assert.equal(isWhole({ ...SIZES, picks: 0 }), false, "flushed");
-  assert.equal(isWhole({ ...SIZES, picks: 3 }), false, "one more");
-  assert.equal(isWhole({ ...SIZES, timeouts: 1 }), false);
+  assert.ok(isWhole(FOUND));
+  assert.equal(isWhole({ ...FOUND, picks: {} }), false, "flushed");
+  assert.equal(
+    isWhole({ ...FOUND, picks: { ...FOUND.picks, 3: "goto pick-2" } }),
+    false,
+    "one more",
+  );
+  assert.equal(isWhole({ ...FOUND, timeouts: { 9: "goto sticky-9" } }), false);
+});
+
+test("an element of a map of verdicts that leads elsewhere, or by another number, makes a table incomplete", () => {
+  for (const verdict of ["goto pick-1", "jump pick-2", "other"])
+    assert.equal(isWhole({ ...FOUND, picks: { 1: "goto pick-1", 2: verdict } }), false, verdict);
+  assert.equal(isWhole({ ...FOUND, picks: { 1: "goto pick-1", 3: "goto pick-2" } }), false);
+});
+
+test("the element that leads to a chain follows from the name of the chain", () => {
+  const branches = [
+    { map: "picks", number: 65, verdict: "goto pick-65" },
+    { map: "picks", number: 2 ** 30 + 7, verdict: "goto share-7" },
+    { map: "hashes", number: 3, verdict: "jump hash-3" },
+    { map: "draws", number: 2 ** 30 + 7, verdict: "jump draw-share-7" },
+    { map: "timeouts", number: 9, verdict: "goto sticky-9" },
+    { map: "groups", number: 3 * 2 ** 20 + 2, verdict: "goto pick-2-of-3" },
+    { map: "hash-groups", number: 3 * 2 ** 20 + 2, verdict: "goto hash-2-of-3" },
+  ];
+  for (const one of branches) assert.deepEqual(branchTo(one.verdict.split(" ")[1] ?? ""), one);
+  for (const chain of ["known-9", "guard", "sent-1-of-2"]) assert.equal(branchTo(chain), undefined);
 });
 
 test("a set that was deleted makes a table incomplete; maps that only some chains need may be missing", () => {
-  assert.equal(isWhole({ ...SIZES, choices: undefined }), false);
-  assert.equal(isWhole({ ...SIZES, hashes: undefined }), false);
-  assert.equal(isWhole({ ...SIZES, groups: 1 }), false);
-  const shared = Object.fromEntries(SHARED_MAPS.map((map) => [map, 0]));
-  assert.ok(isWhole({ ...SIZES, ...shared }));
+  assert.equal(isWhole({ ...FOUND, choices: undefined }), false);
+  assert.equal(isWhole({ ...FOUND, hashes: undefined }), false);
+  assert.equal(isWhole({ ...FOUND, groups: { 1: "goto pick-1-of-1" } }), false);
+  const shared = Object.fromEntries(SHARED_MAPS.map((map) => [map, {}]));
+  assert.ok(isWhole({ ...FOUND, ...shared }));
   assert.equal(
-    isWhole({ ...SIZES, ...shared, groups: undefined }),
+    isWhole({ ...FOUND, ...shared, groups: undefined }),
     false,
     "one of them was deleted",
   );

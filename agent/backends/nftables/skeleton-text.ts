@@ -1,9 +1,9 @@
 import { numberText } from "../../system/nftables/text.ts";
-import { commentsOf } from "../nft/chains.ts";
-import { extraPart, type Part, pickBranch, SHARED_MAPS } from "./extra-chains.ts";
+import { commentsOf, POLICY } from "../nft/chains.ts";
+import { extraPart, type Part, partOf, VERDICT_MAPS } from "./extra-chains.ts";
 import { unusedMark } from "./marks.ts";
 import { tableOf } from "./sets.ts";
-import { type SkeletonOptions, setTypes, skeletonChains, USUAL_SLOTS } from "./skeleton.ts";
+import { type SkeletonOptions, setTypes, skeletonChains } from "./skeleton.ts";
 
 /**
  * Input of nft that creates or mends the table, with these extra chains; elements stay. `strange`: chains of another release, which become empty, because
@@ -26,8 +26,8 @@ export function renderSkeleton(
       `add chain ${table} ${name}`,
       `flush chain ${table} ${name}`,
     ]),
-    // They may lead to chains that these options, or this release, do not have.
-    ...SHARED_MAPS.flatMap((map) => [addMap(table, map), `flush map ${table} ${map}`]),
+    // They may lead to chains that these options, or this release, do not have, or elsewhere than they should.
+    ...VERDICT_MAPS.flatMap((map) => [addMap(table, map), `flush map ${table} ${map}`]),
     ...[...partsOf(options, extra)].flatMap((part) => renderPart(table, part)),
     "",
   ].join("\n");
@@ -69,8 +69,7 @@ export function renderDeleted(options: SkeletonOptions, names: Iterable<string>)
 }
 
 function* partsOf(options: SkeletonOptions, extra: Iterable<string>): Generator<Part> {
-  const usual = Array.from({ length: USUAL_SLOTS }, (_, i) => pickBranch(i + 1));
-  yield { chains: skeletonChains(options), branches: usual };
+  yield partOf(...skeletonChains(options));
   yield* extraParts(options, extra);
 }
 
@@ -94,7 +93,7 @@ function renderPart(table: string, { maps = [], chains, branches }: Part): strin
         ? []
         : [
             `delete chain ${table} ${name}`,
-            `add chain ${table} ${name} { type ${hook}; policy accept; }`,
+            `add chain ${table} ${name} { type ${hook}; ${POLICY}; }`,
           ]),
     ]),
     ...chains.flatMap(({ name, rules }) =>

@@ -43,7 +43,7 @@ export interface KernelState {
   readonly explicit: Set<string>;
   /** The comments of our rules, sorted; empty if there is no table. */
   rules: readonly string[];
-  /** True if a set has elements that are not of the form that we write: the table is replaced. */
+  /** True if the table is replaced: a set has elements that are not of the form that we write, or the table has flags. */
   foreign: boolean;
 }
 

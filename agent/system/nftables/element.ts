@@ -12,7 +12,7 @@ export interface SetLayout {
 /** One element; its texts as `fields.ts` describes them. */
 export interface Element {
   readonly key: string;
-  /** Empty in a set. */
+  /** Empty in a set. In a map of verdicts, whose layout has no value, such as `goto pick-1`. */
   readonly value: string;
   /** Empty if there is none; at most 127 bytes. */
   readonly comment: string;

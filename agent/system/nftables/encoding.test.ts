@@ -83,10 +83,21 @@ test("a text without the fields of the set is an error", () => {
 
 const listing = (...nftables: readonly unknown[]) => JSON.stringify({ nftables });
 
+const EMPTY = { sets: new Map(), hooks: new Map(), rules: [], hasFlags: false };
+
 describe("a listing of nft", () => {
   test("has the comments of rules in order, also missing ones", () => {
     const text = listing({ metainfo: {} }, { rule: { comment: "a" } }, { rule: {} });
-    assert.deepEqual(parseTable(text), { sets: new Map(), rules: ["a", ""] });
+    assert.deepEqual(parseTable(text), { ...EMPTY, rules: ["a", ""] });
+  });
+
+  test("has base chains, and says that the table has flags", () => {
+    const base = { name: "b", type: "nat", hook: "output", prio: -105, policy: "accept" };
+    const text = listing({ table: { flags: "t" } }, { chain: { name: "c" } }, { chain: base });
+    const hooks = new Map([["b", "nat hook output priority -105; policy accept"]]);
+    assert.deepEqual(parseTable(text), { ...EMPTY, hooks, hasFlags: true });
+    const cut = '{"nftables": [{"table": {"family": "arp", "name": "t", "flags": ';
+    assert.deepEqual(parseTable(cut), { ...EMPTY, rules: [""], hasFlags: true });
   });
 
   test("has elements with one or more fields, with and without a comment", () => {
@@ -101,7 +112,7 @@ describe("a listing of nft", () => {
       ["s", elements],
       ["empty", []],
     ]);
-    assert.deepEqual(parseTable(text), { sets, rules: [] });
+    assert.deepEqual(parseTable(text), { ...EMPTY, sets });
   });
 
   test("has the values of maps", () => {

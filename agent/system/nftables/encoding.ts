@@ -1,7 +1,7 @@
 import type { Family } from "../../../api/address.ts";
 import { AttributeWriter } from "../netlink/attribute-writer.ts";
 import { children, locate, type Span } from "../netlink/attributes.ts";
-import { ADDRESS_FAMILY, readUint32BE, readUint64BE } from "../netlink/values.ts";
+import { ADDRESS_FAMILY, readText, readUint32BE, readUint64BE } from "../netlink/values.ts";
 import type { Element, ElementChange, SetLayout } from "./element.ts";
 import { commentOf, writeComment } from "./element.ts";
 import { decodeFields, type FieldKind, writeFields } from "./fields.ts";
@@ -30,8 +30,13 @@ const ELEMENT = {
 const EXPRESSION_DATA = 2;
 /** NFTA_COUNTER_PACKETS. */
 const PACKETS = 2;
-/** NFTA_DATA_VALUE. */
+/** NFTA_DATA_… */
 const VALUE = 1;
+const VERDICT = 2;
+/** NFTA_VERDICT_… */
+const VERDICT_PART = { code: 1, chain: 2 } as const;
+/** NFT_JUMP and NFT_GOTO, as they are in a message. */
+const VERBS: Readonly<Record<number, string>> = { 4294967293: "jump", 4294967292: "goto" };
 /** NFT_SET_ELEM_INTERVAL_END | NFT_SET_ELEM_CATCHALL. */
 const NO_ELEMENT = 0x3;
 
@@ -147,7 +152,7 @@ function decodeElement(
     return at && decodeFields(kinds, bytes.subarray(at.from, at.to), family);
   };
   const key = part(ELEMENT.key, keyKinds);
-  const value = valueKinds === undefined ? "" : part(ELEMENT.data, valueKinds);
+  const value = valueKinds === undefined ? verdictIn(bytes, item) : part(ELEMENT.data, valueKinds);
   if (key === undefined || value === undefined) return undefined;
   const counter = locate(bytes, locate(bytes, item, ELEMENT.expression), EXPRESSION_DATA);
   const timeout = readUint64BE(bytes, item, ELEMENT.timeout);
@@ -159,4 +164,12 @@ function decodeElement(
     ...(expires !== undefined && { expires: Number(expires) }),
     ...(packets !== undefined && { packets: Number(packets) }),
   };
+}
+
+/** The verdict that an element leads to; empty if there is none. */
+function verdictIn(bytes: Buffer, item: Span): string {
+  const verdict = locate(bytes, locate(bytes, item, ELEMENT.data), VERDICT);
+  const code = readUint32BE(bytes, verdict, VERDICT_PART.code);
+  if (code === undefined) return "";
+  return `${VERBS[code] ?? code} ${readText(bytes, verdict, VERDICT_PART.chain) ?? ""}`;
 }

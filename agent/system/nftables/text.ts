@@ -1,4 +1,5 @@
 import { addressFromHex, isAddress, parseAddress } from "../../../api/address.ts";
+import { field, textField } from "../../../api/parse/fields.ts";
 import { isProtocol } from "../../../api/protocol.ts";
 import type { Element, ElementChange, SetLayout } from "./element.ts";
 import type { FieldKind } from "./fields.ts";
@@ -27,8 +28,15 @@ export function parseElement(
   { fields, value: found, comment }: NftElement,
 ): Element | undefined {
   const key = parseFields(keyKinds, fields);
-  const value = valueKinds === undefined ? "" : parseFields(valueKinds, found);
+  const value = valueKinds === undefined ? verdictOf(found[0]) : parseFields(valueKinds, found);
   return key === undefined || value === undefined ? undefined : { key, value, comment };
+}
+
+/** A verdict as netlink's elements have it; empty if there is none. */
+function verdictOf(found: unknown): string {
+  const verb = ["goto", "jump"].find((one) => field(found, one) !== undefined);
+  if (verb !== undefined) return `${verb} ${textField(field(found, verb), "target") ?? ""}`;
+  return found === undefined ? "" : "other";
 }
 
 function elementText({ key: kinds, value: valueKinds }: SetLayout, element: Element): string {
