@@ -79,8 +79,6 @@ describe("objects that another program changes, flushes or deletes", { concurren
       }
       t.diagnostic(`${changed} changes of ${kinds.size}`);
       assert.ok(changed > 10, `${changed}`);
-      const repairs = await stage.agent.metric("clusterset_agent_drift_repairs_total");
-      assert.ok(repairs > 5, `${repairs} were counted`);
     });
   }
 });
