@@ -94,6 +94,7 @@ export const PLAN: readonly Row[] = [
     seconds: 9,
   }),
   apiserver("{admission-policies,registry-objects}", 7),
+  apiserver("change-port", 20, "all"),
   apiserver("cli-explain-drill", 14),
   apiserver(
     "{agent-objects,cli-join,cli-join-hub,cli-rotate-leave,cli-bundle-drain,agent-faults,checklist,hub}",
@@ -101,6 +102,10 @@ export const PLAN: readonly Row[] = [
     "all",
   ),
   apiserver("{controller-faults,hostile-peer,other-release,kubernetes-controllers}", 80, "all"),
+  row("all", "test/apiserver/headless-names.test.ts", {
+    needs: ["api-server", "coredns"],
+    seconds: 200,
+  }),
   row("all", "test/apiserver/cli-migrate.test.ts", {
     needs: ["api-server", "kubelets", "coredns"],
     seconds: 110,
@@ -155,6 +160,7 @@ export const PLAN: readonly Row[] = [
   kernel("scenarios", 10, { only: "three-tiers" }),
   row("all", "test/kernel/killed.test.ts", { random: true, seconds: 30 }),
   row("all", "test/kernel/every-object.test.ts", { seconds: 260 }),
+  row("all", "test/kernel/silence.test.ts", { seconds: 90 }),
   row(
     "all",
     "test/kernel/{node-addresses,range-change,moving,net-admin,fake-iptables,net-raw,nft-versions}.test.ts",
