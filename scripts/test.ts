@@ -16,6 +16,7 @@ const USAGE = `node scripts/test.ts [unit | test | rest | here] [PATTERN...]
   PATTERN   only test files that match, for example 'test/kernel/**'; without a part, all tests of these files
 
 A file that fails runs once more at the end. One such file is forgiven; a second one fails the run.
+So does any failure of a file that scripts/tests/plan.ts marks "once".
 SEED=NUMBER repeats the random choices of an earlier run.`;
 
 const isPart = (word: string | undefined): word is Part =>

@@ -76,7 +76,9 @@ export class HealthObserver implements HealthEvents {
     this.#isUplinkSilent = isSilent;
     this.#metrics.gauges.uplinkSilent.set(isSilent ? 1 : 0);
     if (isSilent) {
-      this.#log.warn("No other cluster answers; the node's own uplink may be at fault");
+      this.#log.warn("No other cluster answers; the node's own uplink may be at fault", {
+        reason: "uplink",
+      });
     } else this.#log.info("Other clusters answer again, or are not called");
   }
 
@@ -86,9 +88,7 @@ export class HealthObserver implements HealthEvents {
       this.#metrics.gauges.blind.set({ member: cluster }, 1);
       this.#log.warn(
         "Probes do not reach a cluster; detecting its silent endpoints by clients alone",
-        {
-          cluster,
-        },
+        { cluster, reason: "blind" },
       );
     }
     for (const cluster of this.#blind) {

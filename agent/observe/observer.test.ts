@@ -324,6 +324,30 @@ test("a silent uplink is shown until it ends", async () => {
   assert.equal(lines().length, 2);
 });
 
+test("clusters that probes do not reach are shown, counted and logged, each until probes reach it again", async () => {
+  const { lines, metrics, health } = silence();
+  const blind = async () => {
+    const found = (await metrics.text()).matchAll(/^clusterset_agent_health_blind(.*)$/gm);
+    return [...found].map(([, rest]) => rest);
+  };
+  health.blind(new Set(["c3"]));
+  health.blind(new Set(["c2", "c3"]));
+  assert.deepEqual(await blind(), ['{member="c3"} 1', '{member="c2"} 1']);
+  assert.deepEqual(
+    health.remarks().map((line) => line.split(";")[0]),
+    ["c3", "c2"].map((id) => `[-]health blind: probes of this node do not reach "${id}"`),
+  );
+  health.blind(new Set(["c2"]));
+  assert.deepEqual(await blind(), ['{member="c2"} 1']);
+  health.blind(new Set());
+  assert.deepEqual(await blind(), []);
+  assert.deepEqual(health.remarks(), ["[+]health ok"]);
+  const warning =
+    "warn Probes do not reach a cluster; detecting its silent endpoints by clients alone";
+  const again = "info Probes reach a cluster again";
+  assert.deepEqual(lines(), [`${warning} c3`, `${warning} c2`, `${again} c3`, `${again} c2`]);
+});
+
 test("missing evidence is logged once for each cause, and counted each time", async () => {
   const { lines, metrics, health } = silence();
   const error = new CodedError("CSP_NETLINK_UNAVAILABLE", "netlink: no");

@@ -21,6 +21,8 @@ export interface Job {
   /** Slots of the pool. */
   readonly weight: number;
   readonly alone: boolean;
+  /** True if its files are never repeated. */
+  readonly once?: boolean;
   /** True if the files share a process and need no root. */
   readonly unit: boolean;
   /** For the virtual machine: which of the files run last there, with none beside them. Undefined: the job runs here. */
@@ -103,6 +105,7 @@ function rooted(files: readonly string[], filter: (row: Row) => Filter | undefin
         ...{ name: file, files: [file], ...filters, unit: false },
         ...{ seconds: row.seconds ?? DEFAULT_SECONDS, weight: row.weight ?? 1 },
         ...{ alone: row.alone ?? false, needs: row.needs ?? [] },
+        ...(row.once === true && { once: true }),
       };
       const key = JSON.stringify(filters);
       if (row.guest !== true) here.push(job);

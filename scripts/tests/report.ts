@@ -9,13 +9,17 @@ export interface Verdict {
   readonly failures: readonly Failure[];
 }
 
-/** The file to repeat: the only one that failed. Undefined if none failed, or more than one, or if the file is unknown. */
+/**
+ * The file to repeat: the only one that failed. Undefined if none failed, or more than one, if the file is unknown, or if its job
+ * runs once.
+ */
 export function fileToRepeat(outcomes: readonly Outcome[]): { job: Job; file: string } | undefined {
   const failed = outcomes.filter(({ failures }) => failures.length > 0);
   const files = new Set(failed.flatMap(({ failures }) => failures.map(({ file }) => file)));
   const [outcome] = failed;
   const [file] = files;
   if (outcome === undefined || file === undefined || files.size > 1) return undefined;
+  if (failed.some(({ job }) => job.once === true)) return undefined;
   return outcome.job.files.includes(file) ? { job: outcome.job, file } : undefined;
 }
 

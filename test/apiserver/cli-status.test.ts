@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { HealthObserver } from "../../agent/observe/health-observer.ts";
+import { AgentMetrics } from "../../agent/observe/metrics.ts";
 import { pages } from "../../agent/observe/pages.ts";
 import { type Finding, failing } from "../../agent/preflight/finding.ts";
 import type { FamilyProgress } from "../../agent/sync/agent.ts";
@@ -19,6 +21,8 @@ const LEASE = {
   metadata: { namespace: registryNamespace("c2"), name: "cluster" },
 };
 
+const NODE = { apiVersion: "v1", kind: "Node", metadata: { name: "n1" } };
+
 let mesh: ControllerStage;
 let user: CommandLine;
 let ports: PodPorts;
@@ -26,6 +30,7 @@ let agent: HttpServer;
 let progress: FamilyProgress = { synced: true };
 let findings: readonly Finding[] = [];
 let waiting = 0;
+const health = new HealthObserver(logLines().log, new AgentMetrics());
 before(async () => {
   mesh = await ControllerStage.open({ clusters: ["c1", "c2"], users: ["reader"] });
   await mesh.start();
@@ -75,7 +80,7 @@ function agentPages() {
     toolTimeout: () => 0,
     unlisted: () => undefined,
     findings: () => findings,
-    remarks: () => [],
+    remarks: () => health.remarks(),
   });
 }
 
@@ -142,6 +147,37 @@ test("agents: behind, not ready and findings of the node, with the reason words 
   const skipped = await statusOf("--no-agents");
   assert.deepEqual([skipped.code, skipped.context.agents.unknown], [0, 1]);
   progress = { synced: true };
+});
+
+test("a node whose probes do not reach a cluster is reported before an outage", async () => {
+  health.blind(new Set(["c2"]));
+  const { code, out } = await user.run("status");
+  health.blind(new Set());
+  assert.equal(code, 3);
+  assert.match(
+    out,
+    /^one +health on n1 +blind +probes of this node do not reach "c2"; without them, /m,
+  );
+  assert.match(out, /^one +1 +1\/1 +1 +0 +0 +0 +0\.1\.0$/m, "the agent is in sync");
+});
+
+test("Nodes that get a region, while the cluster publishes none, are a problem", async () => {
+  const { admin } = mesh.cluster("c1").plane;
+  const label = (region: string | null) =>
+    admin.patch(NODE, { metadata: { labels: { "topology.kubernetes.io/region": region } } });
+  await label("eu-west");
+  const { code, context } = await statusOf();
+  assert.equal(code, 3);
+  assert.deepEqual(
+    context.problems.map(({ object, reason, detail = "" }) => [
+      object,
+      reason,
+      detail.split(":")[0],
+    ]),
+    [["Cluster c1", "region-missing", "Nodes are in eu-west, the cluster publishes no region"]],
+  );
+  await label(null);
+  assert.deepEqual((await statusOf()).context.problems, []);
 });
 
 test("a program that does not answer is a row", async () => {

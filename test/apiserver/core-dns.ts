@@ -44,6 +44,11 @@ export class CoreDns implements AsyncDisposable {
     return new CoreDns(place.spawn([kubernetesCommand("coredns"), "-conf", file]), place);
   }
 
+  /** The IPv4 addresses of a name, now. Throws if it does not exist. */
+  addressesOf(name: string): Promise<string[]> {
+    return this.#resolver.resolve4(name);
+  }
+
   /** Waits until a name has these IPv4 addresses. The resolver ignores answers that are about another name. */
   async untilAnswered(name: string, addresses: readonly string[]): Promise<void> {
     await eventually(

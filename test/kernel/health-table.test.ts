@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { changedChains } from "../backends/changed-chains.ts";
+import { blockWith } from "../e2e/guide.ts";
 import { Lab } from "../lab/lab.ts";
 import type { Namespace } from "../lab/namespace.ts";
 import { evaluate, startServer } from "../lab/programs.ts";
@@ -97,6 +98,16 @@ test("verdicts are kept by the kernel, and the table is written once", async () 
   );
   assert.deepEqual(left, [["10.2.0.1"], 40, 0, []], "a second installation keeps the verdicts");
   assert.equal(await node.exec(["nft", "list", "ruleset"]), "");
+});
+
+test("the command of the guide deletes one verdict, and no other", async () => {
+  await using lab = await Lab.oneNode(PODS);
+  const node = lab.node("c1", "n1");
+  const silent = `{ address: "10.2.0.11", port: 8080, cluster: "c2", isWhole: false, expires: 300000 }`;
+  await run(node, `await table.install(stop); await table.add([${ONE}, ${silent}]); return true;`);
+  await node.exec(["sh", "-ec", blockWith("connections.md", "nft delete element")]);
+  const left = await run(node, "return (await table.silent()).map(({ address }) => address);");
+  assert.deepEqual(left, ["10.2.0.1"]);
 });
 
 test("a table that another program has changed is replaced", async () => {

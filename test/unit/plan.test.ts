@@ -62,6 +62,13 @@ test("what makes random choices in make test runs again in the rest, with anothe
   );
 });
 
+test("the drill with power cuts is not repeated after a failure", () => {
+  const once = (part: Part): string[] =>
+    jobsOf(part, 2, [], files).flatMap((job) => (job.once === true ? job.files : []));
+  assert.deepEqual(once("rest"), ["test/e2e/drill.test.ts"]);
+  assert.deepEqual(once("test"), []);
+});
+
 test("here is the rest without the virtual machine", () => {
   const name = ({ name, only, skip }: { name: string; only?: string; skip?: string }): string =>
     `${name} ${only} ${skip}`;

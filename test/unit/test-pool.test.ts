@@ -148,6 +148,15 @@ test("one file that failed is repeated; a second one, or a check without a file,
   assert.equal(verdictOf([good, bad], outcome(bad.job)).isWell, true);
 });
 
+test("a file that the plan marks once is not repeated: its failure fails the run", () => {
+  const bad = outcome(job("drill", 1, { once: true }), failure("drill.test.ts"));
+  const outcomes = [outcome(job("b", 1)), bad];
+  assert.equal(fileToRepeat(outcomes), undefined);
+  assert.deepEqual(verdictOf(outcomes, undefined), {
+    ...{ isWell: false, forgiven: [], failures: bad.failures },
+  });
+});
+
 test("the last lines name the file, the test, the reason and the command that repeats it", () => {
   const outcomes = [outcome(job("a", 1), failure("a.test.ts")), outcome(job("b", 1))];
   const verdict = verdictOf(outcomes, undefined);
