@@ -123,7 +123,7 @@ function probe(host: string, name: string, servers: readonly ServerTarget[]): Ch
   const targets = servers.map((server) => JSON.stringify(server));
   const argv = ["-e", probeScript(host), "--", name, ...targets];
   // It ends by itself, too: a test that is killed must not leave it running.
-  const child = spawn("timeout", ["120", process.execPath, ...argv], { stdio: "inherit" });
+  const child = spawn("timeout", ["900", process.execPath, ...argv], { stdio: "inherit" });
   closing.push(() => child.kill());
   return child;
 }
