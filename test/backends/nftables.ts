@@ -50,6 +50,11 @@ export const nftables: TestedBackend = {
         command: `nft 'delete element ${table} picks { 0:2 }; add element ${table} picks { 0:2 : goto pick-1 }'`,
         found: [`table-changed table ${table}`],
       },
+      {
+        what: "a chain of another program with rules",
+        command: `nft 'add chain ${table} mine; add rule ${table} mine drop'`,
+        found: [`table-changed table ${table}`],
+      },
       ...changedChains(table, "prerouting").map((change) => ({
         ...change,
         found: [`table-changed table ${table}`],

@@ -15,7 +15,7 @@ const HEADER = 4;
 const TABLE = { name: 1, flags: 2 } as const;
 const CHAIN = { table: 1, name: 3, hook: 4, policy: 5, type: 7 } as const;
 const HOOK = { number: 1, priority: 2 } as const;
-const RULE = { table: 1, userdata: 7 } as const;
+const RULE = { table: 1, chain: 2, userdata: 7 } as const;
 /** NF_INET_…, by number, and the policy NF_ACCEPT. */
 const HOOKS = ["prerouting", "input", "forward", "output", "postrouting"] as const;
 const ACCEPT = 1;
@@ -31,14 +31,14 @@ export async function tableRules(
   chains: Iterable<string> = [],
 ): Promise<TableRules> {
   return NetlinkSocket.use(NETLINK.netfilter, async (socket) => {
-    const rules = await commentsIn(socket, family, table);
+    const found = await commentsIn(socket, family, table);
     const hooks = new Map<string, string>();
-    if (rules.length === 0) return { rules, hooks, hasFlags: false };
+    if (found.rules.length === 0) return { ...found, hooks, hasFlags: false };
     for (const chain of chains) {
       const hook = await hookOf(socket, family, table, chain);
       if (hook !== undefined) hooks.set(chain, hook);
     }
-    return { rules, hooks, hasFlags: (await flagsOf(socket, family, table)) !== 0 };
+    return { ...found, hooks, hasFlags: (await flagsOf(socket, family, table)) !== 0 };
   });
 }
 
@@ -46,15 +46,19 @@ async function commentsIn(
   socket: NetlinkSocket,
   family: Family,
   table: string,
-): Promise<readonly string[]> {
+): Promise<Pick<TableRules, "rules" | "changed">> {
   const request = Buffer.concat([header(family), attribute(RULE.table, text(table))]);
   for (let tries = 1; ; tries++) {
-    const comments: string[] = [];
+    const rules: string[] = [];
+    const changed = new Set<string>();
     const { errno, interrupted } = await socket.tryDump(GET.rules, request, (payload) => {
-      comments.push(commentOf(payload, locate(payload, allOf(payload), RULE.userdata)));
+      const all = allOf(payload);
+      const comment = commentOf(payload, locate(payload, all, RULE.userdata));
+      rules.push(comment);
+      if (comment === "") changed.add(readText(payload, all, RULE.chain) ?? "");
     });
     if (errno !== 0) throw rejected("list rules", errno);
-    if (!interrupted || tries === MOST_DUMPS) return comments;
+    if (!interrupted || tries === MOST_DUMPS) return { rules, changed };
   }
 }
 
