@@ -83,12 +83,13 @@ test("a text without the fields of the set is an error", () => {
 
 const listing = (...nftables: readonly unknown[]) => JSON.stringify({ nftables });
 
-const EMPTY = { sets: new Map(), hooks: new Map(), rules: [], hasFlags: false };
+const EMPTY = { sets: new Map(), hooks: new Map(), rules: [], changed: new Set(), hasFlags: false };
 
 describe("a listing of nft", () => {
-  test("has the comments of rules in order, also missing ones", () => {
-    const text = listing({ metainfo: {} }, { rule: { comment: "a" } }, { rule: {} });
-    assert.deepEqual(parseTable(text), { ...EMPTY, rules: ["a", ""] });
+  test("has the comments of rules in order, and chains with rules without one", () => {
+    const text = listing({ metainfo: {} }, { rule: { comment: "a" } }, { rule: { chain: "c" } });
+    const changed = new Set(["c"]);
+    assert.deepEqual(parseTable(text), { ...EMPTY, rules: ["a", ""], changed });
   });
 
   test("has base chains, and says that the table has flags", () => {
