@@ -352,7 +352,9 @@ export const ALIVE: readonly History[] = [
   {
     name: "a tenant with invented clusters: no probe, and no verdict on others",
     serves: { web: { c2: 2, c3: 2 }, "mallory/trap": { c7: 5, c8: 5 } },
-    node: {},
+    // The calibration of web.
+    probes: ["0-30 1 1"],
+    declares: DECLARED,
     calls: [OFTEN, "d mallory/trap 0.2"],
     drops: ["0- *>c7", "0- *>c8"],
     expect: ["30 web c2:2"],
