@@ -92,14 +92,13 @@ export class WatchedEndpoints {
 
   /**
    * Whether this node may connect to an endpoint that a slice lists for a cluster. Where clusters have declared their ranges, only within those
-   * of members: a user of a namespace can write slices with any cluster and address. Elsewhere anywhere but to itself and the API
-   * server: which addresses are of other clusters is unknown. Slices with addresses of a loopback, a link or many hosts are rejected before.
+   * of members: a user of a namespace can write slices with any cluster and address.
    */
   mayProbe(cluster: string, { address }: TcpEndpoint): boolean {
     const { node } = this.#facts;
     const declared = node.endpointRanges.get(cluster);
     if (declared !== undefined) return isWithin(declared, address);
-    if (node.endpointRanges.size === 0) return !node.reservedAddresses.has(address);
+    if (node.endpointRanges.size === 0) return true;
     const own = [...node.podCidrs, ...node.nodePodCidrs, ...node.network.ranges];
     return cluster !== "" && cluster === node.cluster && isWithin(own, address);
   }
