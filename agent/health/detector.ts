@@ -96,7 +96,7 @@ export class Detector {
         reachOf: (group) => probes.reachOf(group),
         isLossy: (group) => this.#late.isLossy(group, now),
         hasExpired: (name) =>
-          verdicts.hasExpired(name, now) || verdicts.ofGroup(name) !== undefined,
+          verdicts.hasExpired(name, now) || verdicts.ofGroup(name)?.isPartial === false,
       });
       if (!isDelayed) {
         await this.#join(findings);

@@ -7,14 +7,14 @@ const group = (name: string, count: number) => {
     address: `10.2.${i >> 8}.${i & 255}`,
     port: 80,
   }));
-  return { name, endpoints: new Map(), members };
+  return { name, endpoints: new Map(), members, isPartial: false };
 };
 
 test("verdicts on groups of many endpoints that end one after the other take bounded memory: the oldest are forgotten", () => {
   const past = new Recurrence();
-  for (let i = 0; i < 100; i++) past.ended(group(`group ${i}`, 1_000), "answered", i);
-  assert.equal(past.terms("group 0", false, 100).recurrences, 0);
-  assert.equal(past.terms("group 99", false, 100).recurrences, 1);
+  for (let i = 0; i < 300; i++) past.ended(group(`group ${i}`, 1_000), "answered", i);
+  assert.equal(past.terms("group 0", false, 300).recurrences, 0);
+  assert.equal(past.terms("group 299", false, 300).recurrences, 1);
 });
 
 test("a verdict that ends again and again is remembered once", () => {

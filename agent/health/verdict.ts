@@ -49,8 +49,8 @@ const TRIAL = { min: 10_000, max: 300_000 };
 const HOLD = { min: 10_000, max: 300_000 };
 /** Milliseconds without a verdict after which former ones are forgotten. */
 const FORGOTTEN_MS = 600_000;
-/** Names that are remembered, and their endpoints: groups of a tenant can have many of these, and end one after the other. */
-const MOST_REMEMBERED = { names: 4_096, endpoints: 65_536 };
+/** Names that are remembered, and their endpoints: groups of a tenant can have many of these, and end one after the other. A namespace has 64 verdicts. */
+const MOST_REMEMBERED = { names: 4_096, endpoints: 65_536, ofName: 256 };
 
 /** What is remembered of a name. */
 interface Past {
@@ -59,8 +59,10 @@ interface Past {
   /** Verdicts in a row that expired. */
   readonly expired: number;
   readonly at: number;
-  /** Names of its endpoints. */
+  /** Names of its endpoints, at most `MOST_REMEMBERED.ofName`. */
   readonly endpoints: readonly string[];
+  /** True if others of its group answered meanwhile: who is no stranger to the group is known. */
+  readonly isPartial: boolean;
 }
 
 /** Remembers verdicts that have ended: endpoints that come and go are used last for longer each time. */
@@ -80,26 +82,34 @@ export class Recurrence {
     };
   }
 
-  /** True if the last verdict of this name expired, and none has begun since. */
+  /** True if the last verdict of this name expired, none has begun since, and nothing of the group answered meanwhile. */
   hasExpired(name: string, now: number): boolean {
-    return this.#of(name, now).expired > 0;
+    const { expired, isPartial } = this.#of(name, now);
+    return expired > 0 && !isPartial;
   }
 
   /** A verdict ends now. */
   ended(
-    { name, endpoints, members }: Pick<Verdict, "name" | "endpoints" | "members">,
+    {
+      name,
+      endpoints,
+      members,
+      isPartial,
+    }: Pick<Verdict, "name" | "endpoints" | "members" | "isPartial">,
     why: VerdictEnd,
     now: number,
   ): void {
     const before = this.#of(name, now);
     this.#forget(name);
-    const names = new Set([...endpoints.keys(), ...members.map(endpointName)]);
+    const all = new Set([...endpoints.keys(), ...members.map(endpointName)]);
+    const names = new Set(all.values().take(MOST_REMEMBERED.ofName));
     this.#endpoints += names.size;
     this.#past.set(name, {
       answered: before.answered + (why === "answered" ? 1 : 0),
       expired: why === "expired" ? before.expired + 1 : 0,
       at: now,
       endpoints: [...names],
+      isPartial,
     });
     const most = MOST_REMEMBERED;
     for (const oldest of this.#past.keys()) {
@@ -131,7 +141,7 @@ export class Recurrence {
   #of(name: string, now: number): Past {
     const past = this.#past.get(name);
     const isRecent = past !== undefined && now - past.at <= FORGOTTEN_MS;
-    return isRecent ? past : { answered: 0, expired: 0, at: now, endpoints: [] };
+    return isRecent ? past : { answered: 0, expired: 0, at: now, endpoints: [], isPartial: false };
   }
 }
 

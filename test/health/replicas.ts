@@ -26,6 +26,15 @@ export const REPLICAS: readonly History[] = [
     })),
   ),
   {
+    name: "probes do not reach them, one of six replicas is dead, and two pods that a policy rejects retry: the others of its cluster keep their clients",
+    serves: { web: { c2: 6, c3: 1 } },
+    calls: ["a web 1", "c web 0.1 70-", "d web 0.1 70-"],
+    drops: ["0- node>*", "70- *>web@c2/1", "0- c>c2", "0- d>c2"],
+    expect: ["69 web c2", "90 web c2", "110 web c2", "130 web c2", "150 web c2", "170 web c2"],
+    mayLose: ["c", "d"],
+    seeds: [1, 2],
+  },
+  {
     name: "clients that connected long ago reconnect after a death, one after the other: probes do not reach it",
     serves: { web: { c2: 2, c3: 2 } },
     calls: ["a web 1 0-1", "a web 1 300-", "c web 1 0-1", "c web 1 300-", "b web 60 1-"],
