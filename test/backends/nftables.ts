@@ -52,7 +52,7 @@ export const nftables: TestedBackend = {
       },
       {
         what: "a chain of another program with rules",
-        command: `nft 'add chain ${table} mine; add rule ${table} mine drop'`,
+        command: `nft 'add chain ${table} mine; add rule ${table} mine drop; add rule ${table} mine accept comment "mine, too"'`,
         found: [`table-changed table ${table}`],
       },
       ...changedChains(table, "prerouting").map((change) => ({

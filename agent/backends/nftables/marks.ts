@@ -12,7 +12,7 @@ export interface Found {
   /** Extra chains with their rules, and those that only wait to be deleted. */
   readonly extra: ReadonlySet<string>;
   readonly unused: ReadonlySet<string>;
-  /** Chains with rules of another release, which this one does not have. */
+  /** Chains with rules of another release or program, which this one does not have. */
   readonly strange: ReadonlySet<string>;
   /** True if there are all rules and no others. */
   readonly isWhole: boolean;
@@ -37,7 +37,7 @@ export function* foundIn(
   const some = { extra, unused: unused.difference(extra) };
   const all = yield* marksOf(options, some);
   const isWhole = marks.length === all.length && marks.every((mark, i) => mark === all[i]);
-  const strange = isWhole ? new Set<string>() : chainsOfReleases(marks).difference(chainsOf(all));
+  const strange = isWhole ? new Set<string>() : chainsWith(marks).difference(chainsOf(all));
   return remember(options, marks, { ...some, strange, isWhole });
 }
 
@@ -78,9 +78,19 @@ export function marksWithout(marks: readonly string[], deleted: ReadonlySet<stri
   return next;
 }
 
-/** The chains of rules whose comments have the form that `commentsOf` gives them in any release. */
-function chainsOfReleases(marks: readonly string[]): Set<string> {
-  return chainsOf(marks.filter((mark) => /^[a-z][a-z0-9-]* \d+ [0-9a-f]{12}$/.test(mark)));
+/** The chains of rules of any release, and of those that another program wrote. */
+function chainsWith(marks: readonly string[]): Set<string> {
+  return chainsOf(marks.filter((mark) => / (\d+ [0-9a-f]{12}|\?)$/.test(mark)));
+}
+
+/** What a rule says about the table: its comment, which begins with its chain in any release, or else that another program wrote it. PURE. */
+export function markOf(chain: string, comment: string): string {
+  return chain === "" || comment.startsWith(`${chain} `) ? comment : `${chain} ?`;
+}
+
+/** True for the name of a chain that nft accepts as it is. PURE. */
+export function isChainName(name: string): boolean {
+  return /^[A-Za-z][\w.-]*$/.test(name);
 }
 
 function chainsOf(marks: readonly string[]): Set<string> {

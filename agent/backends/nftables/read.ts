@@ -9,9 +9,9 @@ import { NftElements } from "../../system/nftables/nft-elements.ts";
 import { tableRules } from "../../system/nftables/table-rules.ts";
 import { parseElement } from "../../system/nftables/text.ts";
 import { hooksOf } from "../nft/chains.ts";
-import { branchTo, isExtra, SHARED_MAPS, VERDICT_MAPS } from "./extra-chains.ts";
+import { branchTo, SHARED_MAPS, VERDICT_MAPS } from "./extra-chains.ts";
 import { believedState, type Listing, stateOf } from "./listing.ts";
-import { chainOf, unusedMark } from "./marks.ts";
+import { chainOf, isChainName, markOf, unusedMark } from "./marks.ts";
 import { SETS, TABLE, tableOf } from "./sets.ts";
 import { skeletonChains } from "./skeleton.ts";
 import { type KernelState, nothing } from "./state.ts";
@@ -69,24 +69,25 @@ async function readAsText(family: Family, stop: AbortSignal | undefined): Promis
   return usable(await slice.run(stateOf(all, marks)), table);
 }
 
-/** The names and hooks of chains depend on no option. */
-const CHAINS = skeletonChains({
-  ...{ family: "IPv4", clusterSetCidrs: [], remembers: false },
-  masquerade: { mode: "none", podCidrs: [] },
-});
-const HOOKS = hooksOf(CHAINS);
-const OWN: ReadonlySet<string> = new Set(CHAINS.map(({ name }) => name));
+/** The base chains, which depend on no option. */
+const HOOKS = hooksOf(
+  skeletonChains({
+    ...{ family: "IPv4", clusterSetCidrs: [], remembers: false },
+    masquerade: { mode: "none", podCidrs: [] },
+  }),
+);
 
 function marksIn(table: TableRules, elementsOf: (set: string) => Elements | undefined) {
-  return withGaps(allRules(table, HOOKS), elementsOf);
+  const rules = table.rules.map((comment, i) => markOf(table.chains[i] ?? "", comment));
+  return withGaps(allRules({ ...table, rules }, HOOKS), elementsOf);
 }
 
 /**
- * A table with flags is replaced: in the transaction that makes a dormant one active, the kernel accepts no base chain. So is one to which another program
- * has added a chain with rules: nothing else removes it.
+ * A table with flags is replaced: in the transaction that makes a dormant one active, the kernel accepts no base chain. So is one with a chain whose name
+ * cannot be written.
  */
-function usable(state: KernelState, { changed, hasFlags }: TableRules): KernelState {
-  state.foreign ||= hasFlags || [...changed].some((name) => !OWN.has(name) && !isExtra(name));
+function usable(state: KernelState, { chains, hasFlags }: TableRules): KernelState {
+  state.foreign ||= hasFlags || !chains.every((name) => name === "" || isChainName(name));
   return state;
 }
 

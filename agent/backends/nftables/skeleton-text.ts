@@ -6,7 +6,7 @@ import { tableOf } from "./sets.ts";
 import { type SkeletonOptions, setTypes, skeletonChains } from "./skeleton.ts";
 
 /**
- * Input of nft that creates or mends the table, with these extra chains; elements stay. `strange`: chains of another release, which become empty, because
+ * Input of nft that creates or mends the table, with these extra chains; elements stay. `strange`: chains of another release or program, which become empty, because
  * a map may lead to them. PURE.
  */
 export function renderSkeleton(

@@ -83,13 +83,12 @@ test("a text without the fields of the set is an error", () => {
 
 const listing = (...nftables: readonly unknown[]) => JSON.stringify({ nftables });
 
-const EMPTY = { sets: new Map(), hooks: new Map(), rules: [], changed: new Set(), hasFlags: false };
+const EMPTY = { sets: new Map(), hooks: new Map(), rules: [], chains: [], hasFlags: false };
 
 describe("a listing of nft", () => {
-  test("has the comments of rules in order, and chains with rules without one", () => {
+  test("has the comments of rules in order, also missing ones, and their chains", () => {
     const text = listing({ metainfo: {} }, { rule: { comment: "a" } }, { rule: { chain: "c" } });
-    const changed = new Set(["c"]);
-    assert.deepEqual(parseTable(text), { ...EMPTY, rules: ["a", ""], changed });
+    assert.deepEqual(parseTable(text), { ...EMPTY, rules: ["a", ""], chains: ["", "c"] });
   });
 
   test("has base chains, and says that the table has flags", () => {
@@ -98,7 +97,7 @@ describe("a listing of nft", () => {
     const hooks = new Map([["b", "nat hook output priority -105; policy accept"]]);
     assert.deepEqual(parseTable(text), { ...EMPTY, hooks, hasFlags: true });
     const cut = '{"nftables": [{"table": {"family": "arp", "name": "t", "flags": ';
-    assert.deepEqual(parseTable(cut), { ...EMPTY, rules: [""], hasFlags: true });
+    assert.deepEqual(parseTable(cut), { ...EMPTY, rules: [""], chains: [""], hasFlags: true });
   });
 
   test("has elements with one or more fields, with and without a comment", () => {

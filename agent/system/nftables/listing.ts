@@ -16,8 +16,8 @@ export interface NftElement {
 export interface TableRules {
   /** The comments of all rules, in order. A missing comment is an empty text. */
   readonly rules: readonly string[];
-  /** Chains with a rule that has no comment: another program wrote it. */
-  readonly changed: ReadonlySet<string>;
+  /** The chain of each of them. */
+  readonly chains: readonly string[];
   /** Base chains by name, as `hookText` writes them. */
   readonly hooks: ReadonlyMap<string, string>;
   /** True if the table has flags. Ours have none; the rules of a dormant one see no packet. */
@@ -58,13 +58,13 @@ const CUT_AT_FLAGS = /"flags": $/;
 /** Parses the output of `nft -j list table`; undefined if it is malformed. A table with flags may have a rule without a comment instead of all else. */
 export function parseTable(text: string): NftTable | undefined {
   if (CUT_AT_FLAGS.test(text))
-    return { sets: new Map(), hooks: new Map(), rules: [""], changed: new Set(), hasFlags: true };
+    return { sets: new Map(), hooks: new Map(), rules: [""], chains: [""], hasFlags: true };
   const entries = field(jsonOf(text), "nftables");
   if (!Array.isArray(entries)) return undefined;
   const sets = new Map<string, NftElement[]>();
   const hooks = new Map<string, string>();
   const rules: string[] = [];
-  const changed = new Set<string>();
+  const chains: string[] = [];
   let hasFlags = false;
   for (const entry of entries as readonly unknown[]) {
     hasFlags ||= field(field(entry, "table"), "flags") !== undefined;
@@ -73,9 +73,8 @@ export function parseTable(text: string): NftTable | undefined {
       hooks.set(String(field(chain, "name")), hookOf(chain));
     const rule = field(entry, "rule");
     if (rule !== undefined) {
-      const comment = textField(rule, "comment") ?? "";
-      rules.push(comment);
-      if (comment === "") changed.add(String(field(rule, "chain")));
+      rules.push(textField(rule, "comment") ?? "");
+      chains.push(textField(rule, "chain") ?? "");
     }
     const [set, map] = [field(entry, "set"), field(entry, "map")];
     if (set === undefined && map === undefined) continue;
@@ -83,7 +82,7 @@ export function parseTable(text: string): NftTable | undefined {
     const elements: readonly unknown[] = Array.isArray(found) ? found : [];
     sets.set(String(field(set ?? map, "name")), elements.map(map ? mappingOf : elementOf));
   }
-  return { sets, hooks, rules, changed, hasFlags };
+  return { sets, hooks, rules, chains, hasFlags };
 }
 
 function hookOf(chain: unknown): string {

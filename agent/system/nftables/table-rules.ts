@@ -22,7 +22,7 @@ const ACCEPT = 1;
 
 /**
  * The rules of a table, and those of its base chains that have one of these names: a dump would have the chains of all tables, and kube-proxy has
- * thousands. No rules, and nothing else, if the table does not exist. nft 1.0.6 would read all elements of its sets, too (2.5 s for a hundred
+ * thousands. No rules, hooks and flags if the table does not exist. nft 1.0.6 would read all elements of its sets, too (2.5 s for a hundred
  * thousand). Rejects with CSP_NETLINK_UNAVAILABLE or CSP_NETLINK_FAILED.
  */
 export async function tableRules(
@@ -32,13 +32,14 @@ export async function tableRules(
 ): Promise<TableRules> {
   return NetlinkSocket.use(NETLINK.netfilter, async (socket) => {
     const found = await commentsIn(socket, family, table);
+    const hasFlags = (await flagsOf(socket, family, table)) !== 0;
     const hooks = new Map<string, string>();
-    if (found.rules.length === 0) return { ...found, hooks, hasFlags: false };
+    if (found.rules.length === 0) return { ...found, hooks, hasFlags };
     for (const chain of chains) {
       const hook = await hookOf(socket, family, table, chain);
       if (hook !== undefined) hooks.set(chain, hook);
     }
-    return { ...found, hooks, hasFlags: (await flagsOf(socket, family, table)) !== 0 };
+    return { ...found, hooks, hasFlags };
   });
 }
 
@@ -46,19 +47,18 @@ async function commentsIn(
   socket: NetlinkSocket,
   family: Family,
   table: string,
-): Promise<Pick<TableRules, "rules" | "changed">> {
+): Promise<Pick<TableRules, "rules" | "chains">> {
   const request = Buffer.concat([header(family), attribute(RULE.table, text(table))]);
   for (let tries = 1; ; tries++) {
     const rules: string[] = [];
-    const changed = new Set<string>();
+    const chains: string[] = [];
     const { errno, interrupted } = await socket.tryDump(GET.rules, request, (payload) => {
       const all = allOf(payload);
-      const comment = commentOf(payload, locate(payload, all, RULE.userdata));
-      rules.push(comment);
-      if (comment === "") changed.add(readText(payload, all, RULE.chain) ?? "");
+      rules.push(commentOf(payload, locate(payload, all, RULE.userdata)));
+      chains.push(readText(payload, all, RULE.chain) ?? "");
     });
     if (errno !== 0) throw rejected("list rules", errno);
-    if (!interrupted || tries === MOST_DUMPS) return { rules, changed };
+    if (!interrupted || tries === MOST_DUMPS) return { rules, chains };
   }
 }
 
