@@ -30,6 +30,11 @@ export type FaultReason = Extract<
 /** Maximum characters of a message: it comes from the server, and state and log contain it. */
 const LONGEST_MESSAGE = 300;
 
+/** The part of a message that is searched: its author decides how long it is. */
+const MOST_SEARCHED = 1_000;
+/** How Go says that time is over: a context, an HTTP client, a connection, TLS. */
+const TIMEOUT = /deadline exceeded|(Client\.T|i\/o t|handshake t)imeout/;
+
 /** A failed request to an API server: no response, or one that cannot be used. */
 export class ApiFault extends CodedError {
   readonly reason: FaultReason;
@@ -37,6 +42,8 @@ export class ApiFault extends CodedError {
   readonly retryAfter: number | undefined;
   /** HTTP status of the response; undefined if there was none. */
   readonly status: number | undefined;
+  /** True if the server says that something took too long. */
+  readonly isTimeout: boolean;
 
   constructor(
     reason: FaultReason,
@@ -52,6 +59,8 @@ export class ApiFault extends CodedError {
     this.reason = reason;
     this.retryAfter = retryAfter;
     this.status = status;
+    // At the end of a message that may be longer than what is kept.
+    this.isTimeout = TIMEOUT.test(message.slice(0, MOST_SEARCHED));
   }
 }
 
@@ -91,8 +100,6 @@ const ADMISSION =
  */
 const WEBHOOK =
   /failed calling webhook "|conversion webhook for .* failed|admission webhook "[^"]*" attempted to modify|operation does not apply: |testing value .* failed|error in (add|remove|replace|move|copy|test) for (path|from): /;
-/** The part of a message that is searched: its author decides how long it is. */
-const MOST_SEARCHED = 1_000;
 
 /** The reason for a failed request about one object. `statusObject`: of the response, if it has one. PURE. */
 export function reasonOfObject(status: number, statusObject: unknown): FaultReason {
@@ -117,10 +124,7 @@ export function reasonOfObject(status: number, statusObject: unknown): FaultReas
 export function hasHung(thrown: unknown): boolean {
   if (!(thrown instanceof ApiFault) || thrown.reason !== "webhook-failed") return false;
   // A webhook that cannot be reached, or whose patch does not fit, costs no time.
-  return (
-    thrown.status !== 500 ||
-    /deadline exceeded|(Client\.T|i\/o t|handshake t)imeout/.test(thrown.message)
-  );
+  return thrown.status !== 500 || thrown.isTimeout;
 }
 
 /** The ApiFault for an error of HTTP, TLS or TCP. PURE. */

@@ -330,6 +330,22 @@ test("a write that the API server ends is a rejection if it answers a read, and 
   assert.equal(read, `GET ${PATH}/web?limit=1`);
 });
 
+test("after a write of a status that the API server ends, the object is read; where nothing may be read, the write counts as rejected", async () => {
+  await using it = await stage();
+  const ended = { kind: "Status", reason: "Timeout", message: "Timeout: not complete" };
+  const status = { subresource: "status", force: false } as const;
+  for (const [read, reason] of [
+    [504, "stalled"],
+    [403, "webhook-failed"],
+  ] as const) {
+    it.sent.length = 0;
+    it.answer(504, ended);
+    it.answer(read, ended);
+    await assert.rejects(it.writer.apply(IMPORTS, WEB, status), { reason });
+    assert.equal(it.sent[1]?.line, `GET ${PATH}/web?limit=1`);
+  }
+});
+
 test("a connection that the API server closes when the time of a write is over has ended it; one that is closed before is an outage", async () => {
   await using it = await stage();
   for (const [after, read, reason] of [

@@ -165,11 +165,13 @@ export class ApiWriter {
     } catch (fault) {
       if (!(fault instanceof ApiFault) || !isEnded(fault, clock.now() >= ended)) throw fault;
       const { write: _, ...read } = { ...request, silence: end - clock.now() };
-      // A collection, or an object, which may not exist.
-      const [object = ""] = path.split("?");
+      // A collection, or an object, which may not exist. Who may write a status may not read it, but the object.
+      const [object = ""] = path.replace(/\/status(?=\?|$)/, "").split("?");
       const answer = await api
         .request({ ...read, path: `${object}?limit=1` })
         .catch(() => undefined);
+      // Events may not be read: nobody asks etcd, and nobody knows.
+      if (answer?.status === 403) throw fault;
       if (answer !== undefined && answer.status < 500 && !UNREAD.has(answer.status)) {
         api.recovery.succeeded(this);
         throw fault.reason === "webhook-failed"

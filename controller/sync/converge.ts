@@ -188,7 +188,7 @@ function isFull({ fault }: Failed): boolean {
  * As `inParallel`, for writes that hang in a webhook: each costs seconds and a slot, so the first one that is sent is sent alone, and one that hangs ends it all.
  * Those that hung before (`hangs`) come last, so that they hold up no others. `work`: true if it has sent one.
  */
-async function untilHung<T>(
+export async function untilHung<T>(
   all: readonly T[],
   hangs: (one: T) => boolean,
   work: (one: T) => Promise<boolean>,

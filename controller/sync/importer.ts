@@ -28,7 +28,7 @@ import type { Dirty } from "../model/task.ts";
 import type { Observer } from "../observe/observer.ts";
 import type { LocalStores } from "../stores/local-stores.ts";
 import type { Applier } from "./applier.ts";
-import { addressesIn, converge, inParallel, isNeeded, keyOf, Steps } from "./converge.ts";
+import { addressesIn, converge, isNeeded, keyOf, Steps, untilHung } from "./converge.ts";
 import type { EventRecorder } from "./event-recorder.ts";
 import type { ExportedService } from "./exported-service.ts";
 import type { NearestEvents } from "./nearest-events.ts";
@@ -148,10 +148,11 @@ export class Importer {
   areAllSynced(key: ObjectKey, { allSynced, isSynced }: ExportedService): boolean {
     const { own } = this.#options;
     if (allSynced) return true;
-    const clusters = own.imports.fact(key)?.clusters ?? [];
+    const { clusters = [], conditions = [] } = own.imports.fact(key) ?? {};
     const sources = own.importedSlices.factsOf(key).map(({ cluster }) => cluster);
-    // An import without a status names no cluster yet.
-    return clusters.length > 0 && [...clusters, ...sources].every(isSynced);
+    // An import without a status names no cluster yet. One that could not be deleted names none any more (`NO_STATUS`).
+    const isKnown = clusters.length > 0 || conditions.some(saysRejected);
+    return isKnown && [...clusters, ...sources].every(isSynced);
   }
 
   /** Undefined also for a headless import with endpoints of a cluster that was not listed: they may be the nearest. */
@@ -279,7 +280,8 @@ export class Importer {
     const old = own.importedSlices
       .factsOf(service.key)
       .filter(({ cluster, key }) => !isSynced(cluster) && !written.has(key));
-    await inParallel(old, async (slice) => {
+    const isHanging = ({ key }: (typeof old)[number]) => slices.hangs(key);
+    await untilHung(old, isHanging, async (slice) => {
       const { cluster, key } = slice;
       const retention = {
         service,
@@ -288,10 +290,14 @@ export class Importer {
       };
       const change = retentionOf(slice, retention);
       const seen = own.importedSlices.seen(key);
-      if (change === "kept" || seen === undefined) return;
-      if (change === "removed") return await slices.remove(seen);
-      const manifest = retainedSlice(await slices.read(seen), retention);
-      if (manifest !== undefined) await slices.apply(manifest, seen);
+      if (change === "kept" || seen === undefined) return false;
+      if (change === "removed") await slices.remove(seen);
+      else {
+        const manifest = retainedSlice(await slices.read(seen), retention);
+        if (manifest === undefined) return false;
+        await slices.apply(manifest, seen);
+      }
+      return true;
     });
   }
 

@@ -148,6 +148,24 @@ test("an import that may not be deleted says so, and names no cluster any more",
   assert.equal(c2.imported()[KEY], undefined);
 });
 
+test("an import that may be deleted at last goes, also while a cluster that has nothing to do with it was never listed", async () => {
+  const world = new ControllerWorld(["c1", "c2", "c3"]);
+  const [c1, c2, c3] = [world.cluster("c1"), world.cluster("c2"), world.cluster("c3")];
+  for (const cluster of world.clusters) cluster.namespace("shop");
+  c3.server.down = true;
+  c1.offer(KEY, ["10.1.0.7"]);
+  c1.start();
+  c2.start();
+  await world.pass(60_000);
+  deny(c2, "serviceimports", (method) => method === "DELETE");
+  c1.delete("ServiceExport", KEY);
+  await world.pass(90_000);
+  assert.match(c2.ready(), /^False WriteRejected /);
+  c2.server.admitWrite = () => {};
+  await world.pass(70_000);
+  assert.equal(c2.imported()[KEY], undefined);
+});
+
 test("a rejected status of an import or export has one Event, once the rejection has lasted", async () => {
   const { world, c1, c2, c3 } = await three();
   deny(c2, "serviceimports", (_, subresource) => subresource === "status");
