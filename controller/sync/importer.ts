@@ -210,7 +210,10 @@ export class Importer {
     // Not of VIPs that the import does not have.
     const isTrue = created === object && (isWritten || hasSameVips);
     const told = rejected && withClaim(remove ? NO_STATUS : status, rejected);
-    const due = told ?? (isTrue ? status : undefined);
+    // A conflict may come before the rejection is seen again, as after a restart.
+    const isRejected =
+      steps.fault !== undefined && own.imports.fact(key)?.conditions?.some(saysRejected);
+    const due = told ?? (isTrue && !isRejected ? status : undefined);
     let isSaid = rejected === undefined;
     if (due !== undefined) {
       isSaid = false;
