@@ -103,7 +103,7 @@ test("bundle: the others' files, each cluster without an answer, and no second r
   );
 });
 
-test("bundle: an API server that answers nothing but its version is asked for two kinds of objects", async () => {
+test("bundle: an API server that answers nothing but its version is asked for one kind of objects, and for one pod", async () => {
   let requests = 0;
   const never = new Promise<void>(() => undefined);
   await using stuck = await fakeMember("c1", "prod", () =>

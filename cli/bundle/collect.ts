@@ -17,7 +17,7 @@ import {
   SERVICE_IMPORTS,
 } from "../../common/kubernetes/kinds.ts";
 import { requestBody } from "../../common/kubernetes/request-body.ts";
-import type { ResourceQuery } from "../../common/kubernetes/resource.ts";
+import { listPath, type ResourceQuery } from "../../common/kubernetes/resource.ts";
 import type { Cluster } from "../clusters/cluster.ts";
 import { inCluster } from "../clusters/cluster-fault.ts";
 import { INSTALL_NAMESPACE } from "../install/workloads.ts";
@@ -43,14 +43,16 @@ export interface BundleOptions {
   readonly withFreeText: boolean;
 }
 
+/** Options of one context. */
+export interface ContextOptions extends BundleOptions {
+  /** Pods that are read at the same time: their pages and logs are in memory. */
+  readonly podsAtOnce: number;
+}
+
 /** Characters of a file that are kept, and bytes of a log: a plan of 1,000 imports has 5 MB. */
 const LONGEST_FILE = 8 * 1024 * 1024;
-/** Pods that are read at the same time. */
-const AT_ONCE = 8;
 /** Milliseconds without data in a log. */
 const SILENCE_MS = 15_000;
-/** Requests in a row without an answer, after which an API server is not asked again: each of them waits for its whole timeout. */
-const MOST_UNANSWERED = 2;
 /** Faults of an API server that has not answered, or that cannot be asked. */
 const UNANSWERED: readonly FaultReason[] = ["unreachable", "stalled", "no-credentials"];
 
@@ -81,6 +83,9 @@ const OBJECTS: Readonly<Record<string, ResourceQuery>> = {
   leases: { ...LEASES, namespace: INSTALL_NAMESPACE },
 };
 
+/** A list of one object, which even a slow API server answers soon. Unlike the version, it needs etcd. */
+const CHEAP = listPath(queryOf(PODS, { namespace: INSTALL_NAMESPACE }), "v1", { limit: 1 });
+
 /** Pages of each program. */
 const PAGES: Readonly<Record<Program, Readonly<Record<string, string>>>> = {
   agent: { "readyz.txt": "/readyz?verbose", "metrics.txt": "/metrics", "plan.json": "/plan" },
@@ -91,25 +96,35 @@ const PAGES: Readonly<Record<Program, Readonly<Record<string, string>>>> = {
   },
 };
 
-/** The requests to one API server. Once it does not answer, the rest of them have the same fault, and are not sent. */
+/** The requests to one API server. Once it does not answer, the rest of them have the same fault, and are not sent: each would wait for its whole timeout. */
 class Answers {
-  #inARow = 0;
+  readonly #isSlowOnly: () => Promise<boolean>;
   #fault: ApiFault | undefined;
 
-  /** `most`: requests in a row without an answer, of which this may be the last one. Rejects as `read` does. */
-  async of<Answer>(read: () => Promise<Answer>, most = MOST_UNANSWERED): Promise<Answer> {
+  /** `cheap`: a request that is answered unless the server answers nothing. */
+  constructor(cheap: () => Promise<unknown>) {
+    this.#isSlowOnly = () =>
+      cheap().then(
+        () => true,
+        (thrown: unknown) => !isUnanswered(thrown),
+      );
+  }
+
+  /** Rejects as `read` does. `decides`: without an answer to it, nothing else is asked. */
+  async of<Answer>(read: () => Promise<Answer>, decides = false): Promise<Answer> {
     if (this.#fault !== undefined) throw this.#fault;
     try {
-      const answer = await read();
-      this.#inARow = 0;
-      return answer;
+      return await read();
     } catch (thrown) {
-      const isUnanswered = thrown instanceof ApiFault && UNANSWERED.includes(thrown.reason);
-      this.#inARow = isUnanswered ? this.#inARow + 1 : 0;
-      if (isUnanswered && this.#inARow >= most) this.#fault = thrown;
+      // The largest lists come one after the other, and may all be too slow: how many of them are says nothing.
+      if (isUnanswered(thrown) && (decides || !(await this.#isSlowOnly()))) this.#fault = thrown;
       throw thrown;
     }
   }
+}
+
+function isUnanswered(thrown: unknown): thrown is ApiFault {
+  return thrown instanceof ApiFault && UNANSWERED.includes(thrown.reason);
 }
 
 /**
@@ -118,7 +133,7 @@ class Answers {
  */
 export async function* collect(
   cluster: Cluster,
-  options: BundleOptions,
+  options: ContextOptions,
   signal: AbortSignal,
 ): AsyncGenerator<BundleFile> {
   const file = async (path: string, read: () => Promise<string>): Promise<BundleFile> => {
@@ -131,9 +146,9 @@ export async function* collect(
       return { path, text: "", fault: textWithoutSecrets(await withoutKnownTokens(fault)) };
     }
   };
-  const answers = new Answers();
+  const answers = new Answers(() => textOf(cluster, CHEAP, signal));
   const list = (query: ResourceQuery) => answers.of(() => cluster.list(query));
-  yield file("version.json", () => answers.of(() => textOf(cluster, "/version", signal), 1));
+  yield file("version.json", () => answers.of(() => textOf(cluster, "/version", signal), true));
   for (const [name, query] of Object.entries(OBJECTS)) {
     yield file(`objects/${name}.json`, async () => objectsText(await list(query), options));
   }
@@ -152,9 +167,9 @@ export async function* collect(
     const chosen = pods
       .toSorted((a, b) => Number(a.ready) - Number(b.ready))
       .slice(0, program === "agent" ? options.mostAgents : pods.length);
-    for (let at = 0; at < chosen.length; at += AT_ONCE) {
+    for (let at = 0; at < chosen.length; at += options.podsAtOnce) {
       const some = chosen
-        .slice(at, at + AT_ONCE)
+        .slice(at, at + options.podsAtOnce)
         .map((pod) =>
           Promise.all([
             ...pagesOf(cluster, pod, file),

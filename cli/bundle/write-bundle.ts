@@ -21,8 +21,10 @@ const MOST_BYTES = 512 * 1024 * 1024;
 /** Characters of a context's name in paths: those of EKS are long. */
 const LONGEST_FOLDER = 60;
 
-/** Contexts whose files are collected at the same time: some files of each are in memory. */
+/** Contexts whose files are collected at the same time. */
 const AT_ONCE = 4;
+/** Pods of all these contexts that are read at the same time: each has up to five files of 8 MiB in memory. */
+const PODS_AT_ONCE = 8;
 
 /** Characters of a part of a path: that of an archive has 100 at most. */
 const LONGEST_PART = 80;
@@ -82,11 +84,12 @@ async function* entries(
     yield entry(path, content, options.seconds);
   };
   yield* add("program.txt", { text: options.program }, contents);
+  const podsAtOnce = Math.floor(PODS_AT_ONCE / Math.min(AT_ONCE, clusters.length));
   const sources = clusters.map((cluster, i) => {
     // Two names may be alike once they are shortened.
     const name = cluster.context.replaceAll(/[^\w.-]/g, "_").slice(-LONGEST_FOLDER);
     const of = { folder: `${i + 1}-${name}`, list: [] as Content[] };
-    return { of, iterator: collect(cluster, options, signal) };
+    return { of, iterator: collect(cluster, { ...options, podsAtOnce }, signal) };
   });
   for await (const { of, item } of merged(sources, AT_ONCE)) {
     const { path, ...file } = item;
