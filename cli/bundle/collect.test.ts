@@ -50,10 +50,16 @@ function clusterWith({
   return { cluster, asked };
 }
 
+async function allOf<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const all: T[] = [];
+  for await (const one of items) all.push(one);
+  return all;
+}
+
 test("lists that are too slow, one after the other, are missing, and nothing else is", async () => {
   const slow = ["serviceexports", "serviceimports", "endpointslices"];
   const { cluster } = clusterWith({ agents: ["agent-1"], fails: (what) => slow.includes(what) });
-  const files = await Array.fromAsync(collect(cluster, { ...OPTIONS, podsAtOnce: 8 }, never));
+  const files = await allOf(collect(cluster, { ...OPTIONS, podsAtOnce: 8 }, never));
   assert.deepEqual(
     files.filter(({ fault }) => fault !== undefined).map(({ path }) => path),
     ["serviceexports", "serviceimports", "endpointslices", "records"].map(
@@ -68,7 +74,7 @@ test("lists that are too slow, one after the other, are missing, and nothing els
 test("an API server that stops answering is asked for one object, and for nothing after it", async () => {
   let left = 4;
   const { cluster, asked } = clusterWith({ agents: ["agent-1"], fails: () => left-- <= 0 });
-  const files = await Array.fromAsync(collect(cluster, { ...OPTIONS, podsAtOnce: 8 }, never));
+  const files = await allOf(collect(cluster, { ...OPTIONS, podsAtOnce: 8 }, never));
   const cheap = "/api/v1/namespaces/clusterset-proxy/pods?limit=1";
   // The fourth is of imports' slices, the fifth of records.
   assert.deepEqual(asked.slice(3), ["endpointslices", "endpointslices", cheap]);
