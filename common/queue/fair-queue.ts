@@ -23,12 +23,18 @@ export class FairQueue<Key> {
 
   /** When the oldest key was added; undefined if there is none. */
   get oldest(): number | undefined {
-    const [first] = this.#since.values();
-    return first;
+    let oldest: number | undefined;
+    for (const since of this.#since.values()) oldest = Math.min(oldest ?? since, since);
+    return oldest;
   }
 
-  add(key: Key, source: string, now: number): void {
-    if (!this.#since.has(key)) this.#since.set(key, now);
+  has(key: Key): boolean {
+    return this.#since.has(key);
+  }
+
+  /** `since`: when the key was added first, which may be long ago. */
+  add(key: Key, source: string, since: number): void {
+    if (!this.#since.has(key)) this.#since.set(key, since);
     const queue = this.#queues.get(source);
     if (queue === undefined) this.#queues.set(source, new Set([key]));
     else queue.add(key);

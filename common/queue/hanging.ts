@@ -9,14 +9,14 @@ const MOST = { group: 2, all: 4 } as const;
 
 /**
  * Limits the workers that attempts occupy which hang until they are rejected. Keys of a namespace with such a webhook occupy two; those of the same
- * namespace whose own last attempt did not hang have two others, because it may answer for them.
+ * namespace whose own last attempt did not hang, or that changed since it began, have two others, because it may answer for them.
  */
 export class Hanging<Key> {
   readonly #clock: Pick<Clock, "now">;
   readonly #groupOf: (key: Key) => string;
   /** When an attempt of a group last hung. */
   readonly #groups = new Map<string, number>();
-  /** Keys whose last attempt hung. */
+  /** Keys whose last attempt hung, and that have not changed since it began. */
   readonly #keys = new Set<Key>();
 
   constructor(clock: Pick<Clock, "now">, groupOf: (key: Key) => string) {
@@ -45,11 +45,16 @@ export class Hanging<Key> {
     return group >= MOST.group || all >= MOST.all;
   }
 
-  /** An attempt has ended, after `took` milliseconds. */
-  ended(key: Key, isRejected: boolean, took: number): void {
+  /** A key that is not worked on has changed: what it needs now may not hang. Returns true if its class is another one now. */
+  changed(key: Key): boolean {
+    return this.#keys.delete(key);
+  }
+
+  /** An attempt has ended, after `took` milliseconds. `hasChanged`: the key has changed meanwhile. */
+  ended(key: Key, isRejected: boolean, took: number, hasChanged: boolean): void {
     this.#keys.delete(key);
     if (!isRejected || took < HANGS_MS) return;
-    this.#keys.add(key);
+    if (!hasChanged) this.#keys.add(key);
     for (const group of this.#groups.keys()) if (!this.#hangs(group)) this.#groups.delete(group);
     this.#groups.set(this.#groupOf(key), this.#clock.now());
   }

@@ -194,13 +194,19 @@ test("rejected keys whose attempts hang, as in a webhook, are retried so rarely 
   assert.ok(slow > quick, `${slow}`);
 });
 
+/** Those in progress take eight seconds, and are rejected. */
+async function round(it: ReturnType<typeof stage>): Promise<void> {
+  const working = [...it.ends.keys()];
+  await it.pass(8_000);
+  for (const key of working) await it.end(key, REJECTED);
+}
+
 /** 300 keys whose attempts take eight seconds and are rejected, for a minute. `after`: what each round does then. */
 async function hang(it: ReturnType<typeof stage>, after: () => Promise<void> = async () => {}) {
   for (let i = 0; i < 300; i++) it.queue.add(`a${i}`);
   await settle();
   for (let ms = 0; ms < 60_000; ms += 8_000) {
-    await it.pass(8_000);
-    for (const key of [...it.ends.keys()]) await it.end(key, REJECTED);
+    await round(it);
     await after();
   }
 }
@@ -217,7 +223,8 @@ test("keys whose attempts hang leave most workers to others from the first attem
   assert.ok(it.queue.depth > 200);
   assert.ok(it.queue.oldest >= 56_000);
   // Once the webhook answers, all are done.
-  for (let round = 0; round < 400 && it.queue.depth + it.queue.failing > 0; round++) {
+  const left = () => it.queue.depth + it.queue.failing + it.queue.working;
+  for (let turn = 0; turn < 400 && left() > 0; turn++) {
     for (const key of [...it.ends.keys()]) await it.end(key);
     await it.pass(1000);
   }
@@ -233,6 +240,58 @@ test("a key that never hung does not wait for all those that did", async () => {
   }
   await it.add("a-new");
   assert.ok(it.ends.has("a-new"));
+});
+
+/** 300 keys that hung, of which only retries are left. */
+async function allHung() {
+  const it = stage(16);
+  await hang(it);
+  while (new Set(it.begun).size < 300 || it.queue.working > 2) await round(it);
+  assert.ok(it.queue.depth > 100, "most retries are due");
+  return it;
+}
+
+test("a key that hung and has changed does not wait for the retries of those that hung", async () => {
+  const it = await allHung();
+  const retried = [...it.ends.keys()];
+  const changed = Array.from({ length: 300 }, (_, i) => `a${i}`)
+    .filter((key) => !retried.includes(key))
+    .slice(100, 102);
+  for (const key of changed) await it.add(key);
+  assert.deepEqual([...it.ends.keys()], [...retried, ...changed]);
+  // Those that change while they are in progress keep their workers until they end, and are next then.
+  for (const key of it.ends.keys()) await it.add(key);
+  assert.equal(it.queue.working, 4);
+  it.begun.length = 0;
+  await round(it);
+  await round(it);
+  const again = [...retried, ...changed];
+  assert.deepEqual(
+    again.filter((key) => !it.begun.includes(key)),
+    [],
+  );
+  // Their own retries wait like others.
+  await round(it);
+  it.begun.length = 0;
+  for (let i = 0; i < 20; i++) await round(it);
+  assert.deepEqual(
+    again.filter((key) => it.begun.includes(key)),
+    [],
+  );
+});
+
+test("keys that waited for a group that hung take turns with others once it does not", async () => {
+  const it = await allHung();
+  await it.pass(90_000);
+  const oldest = it.queue.oldest;
+  const [working = ""] = it.ends.keys();
+  await it.end(working);
+  assert.equal(it.queue.working, 16);
+  it.queue.add("b", "other");
+  for (const key of [...it.ends.keys()].slice(0, 2)) await it.end(key);
+  assert.ok(it.ends.has("b"));
+  assert.ok(it.queue.depth > 100);
+  assert.ok(it.queue.oldest > 90_000 && it.queue.oldest <= oldest, "they keep their age");
 });
 
 test("a key fails since it was first added, until a reconcile succeeds", async () => {

@@ -108,15 +108,21 @@ export class WorkQueue<Key> {
 
   /** Age of the oldest key, waiting or in progress, in milliseconds; 0 if there is none. */
   get oldest(): number {
-    // Of each class, the first one has waited longest.
-    const parked = [...this.#parked.values()].flatMap((keys) => [...keys.values().take(1)]);
-    const others = [...this.#working.values(), ...parked.map((one) => one.since)];
-    const since = Math.min(this.#due.oldest ?? Number.POSITIVE_INFINITY, ...others);
+    let since = Math.min(this.#due.oldest ?? Number.POSITIVE_INFINITY, ...this.#working.values());
+    for (const keys of this.#parked.values())
+      for (const one of keys.values()) since = Math.min(since, one.since);
     return since === Number.POSITIVE_INFINITY ? 0 : this.#options.clock.now() - since;
   }
 
-  /** Adds a key. Returns before any work begins. `source`: what takes turns with others. */
+  /** Adds a key that has changed. Returns before any work begins. `source`: what takes turns with others. */
   add(key: Key, source = ""): void {
+    // The change does not wait for the retries of those that hung. While the key is in progress, it keeps its worker's class.
+    if (!this.#working.has(key) && this.#hanging.changed(key)) this.#unpark(key);
+    this.#enqueue(key, source);
+  }
+
+  /** Adds a key that has changed, or is retried. */
+  #enqueue(key: Key, source: string): void {
     if (this.#stopped !== undefined) return;
     // The pending retry will process the change.
     if (this.#retries.get(key)?.fixed === true) return;
@@ -151,6 +157,12 @@ export class WorkQueue<Key> {
   }
 
   #begin(): void {
+    for (const keys of this.#parked.values()) {
+      const [first] = keys.keys();
+      // Its class hangs no more: they all wait like others.
+      if (first === undefined || this.#hanging.classOf(first) !== undefined) continue;
+      for (const key of [...keys.keys()]) this.#unpark(key);
+    }
     while (this.#working.size < this.#options.workers) {
       const next = this.#unparked() ?? this.#due.take((key) => !this.#working.has(key));
       if (next === undefined) return;
@@ -178,13 +190,24 @@ export class WorkQueue<Key> {
     return undefined;
   }
 
+  /** The key waits like others, if it is parked. */
+  #unpark(key: Key): void {
+    for (const [name, keys] of this.#parked) {
+      const waiting = keys.get(key);
+      if (waiting === undefined) continue;
+      keys.delete(key);
+      if (keys.size === 0) this.#parked.delete(name);
+      this.#due.add(key, waiting.source, waiting.since);
+    }
+  }
+
   async #work({ key, source, since }: Waiting<Key>): Promise<void> {
     const { clock, events, reconcile } = this.#options;
     this.#retries.get(key)?.cancel();
     const began = clock.now();
     try {
       await reconcile(key);
-      this.#hanging.ended(key, false, clock.now() - began);
+      this.#hanging.ended(key, false, clock.now() - began, false);
       const cause = this.#forget(key);
       this.#retries.delete(key);
       if (cause !== undefined) this.#wakeRejected(cause);
@@ -202,7 +225,7 @@ export class WorkQueue<Key> {
     const { causeOf, clock, events, random } = this.#options;
     const { failures: before = 0, since = waiting } = this.#retries.get(key) ?? {};
     const failures = before + 1;
-    this.#hanging.ended(key, isRejection(thrown), took);
+    this.#hanging.ended(key, isRejection(thrown), took, this.#due.has(key));
     const asked = thrown instanceof ApiFault ? thrown.retryAfter : undefined;
     const fixed = asked !== undefined;
     const least = spreadRetryAfter(asked ?? 0, random());
@@ -217,7 +240,7 @@ export class WorkQueue<Key> {
     const retry = { failures, source, since, fixed, cause };
     const again = (): void => {
       this.#retries.set(key, { ...retry, fixed: false, cancel: () => {} });
-      this.add(key, source);
+      this.#enqueue(key, source);
     };
     const cancel = this.#stopped === undefined ? clock.after(wait, again) : () => {};
     this.#retries.set(key, { ...retry, cancel });
@@ -249,7 +272,7 @@ export class WorkQueue<Key> {
     const rejected = this.#rejected.get(cause) ?? new Set();
     for (const key of [...rejected.values().take(MOST_WOKEN)]) {
       rejected.delete(key);
-      this.add(key, this.#retries.get(key)?.source);
+      this.#enqueue(key, this.#retries.get(key)?.source ?? "");
     }
     if (rejected.size === 0) this.#rejected.delete(cause);
   }
