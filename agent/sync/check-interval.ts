@@ -15,7 +15,7 @@ const LONGEST_ROUTINE = 10_000;
 const MOST_SHARE = 0.05;
 /**
  * The shares of one processor that the checks of all families may take together, unless one takes so long that the longest interval applies. While other programs
- * change rules: of two families with 1,000 services each, every rule is compared within 15 s.
+ * change rules: of two families with 1,000 services each, every rule is compared within 15 s. A check that changes of ours have overlapped is repeated earlier (drift-check.ts).
  */
 const SHARES = { routine: 0.02, prompted: 0.04 } as const;
 
