@@ -151,6 +151,8 @@ test("a leader that was stopped during its work until another took over changes 
   await burst;
   await fellow.untilLogged("this replica reconciles");
   await scale("10.1.0.4");
+  // Each object is another one then.
+  for (const key of KEYS) await c2.untilImported(key, ["10.1.0.4"]);
   const before = c1.writes();
   c1.process.signal("SIGCONT");
   await eventually(() => {
