@@ -14,7 +14,8 @@ import { NodeStage } from "../stages/node-stage.ts";
 // that; base chains get another policy, tables become dormant, and verdicts lead elsewhere; each rule of iptables, each server of IPVS with its
 // destinations, and each of its addresses is deleted.
 
-const PATIENCE = 45_000 * SLOWNESS;
+/** Checks that take long, as on a busy machine, come a minute apart. */
+const PATIENCE = 150_000 * SLOWNESS;
 /** Milliseconds between two listings: most repairs take seconds, and a listing of everything is dear. */
 const PAUSE = 1_000 * SLOWNESS;
 /** With each backend. Their repairs are not counted. */
