@@ -10,7 +10,7 @@ const BETWEEN_COMPARISONS = 900_000;
 const RETRY: BackoffBounds = { min: 5_000, max: 300_000 };
 /** Checks in a row that passes may overlap before the next pass waits for one. */
 const MOST_OVERLAPPED = 3;
-/** From a check that a pass has overlapped to the next: this many times as long as it took, and milliseconds at least. Nobody knows what the last one would have found. */
+/** A check whose result does not count, because a pass overlapped it, is repeated after this many times its duration, and after `least` milliseconds. */
 const AFTER_OVERLAPPED = { times: 4, least: 1_000 } as const;
 
 /** What a drift check needs. */

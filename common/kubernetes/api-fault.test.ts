@@ -33,7 +33,7 @@ test("Retry-After is seconds, and never more than five minutes", () => {
   }
 });
 
-test("a webhook that hung is told from one that failed at once, however long its name is", () => {
+test("a webhook that hung differs from one that failed at once, also if its name is long", () => {
   const failed = (why: string) =>
     new ApiFault("webhook-failed", `failed calling webhook "${"w".repeat(250)}": ${why}`, {
       status: 500,

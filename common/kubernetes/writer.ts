@@ -170,7 +170,7 @@ export class ApiWriter {
       const answer = await api
         .request({ ...read, path: `${object}?limit=1` })
         .catch(() => undefined);
-      // Events may not be read: nobody asks etcd, and nobody knows.
+      // The controller may not read Events: this answer does not come from etcd, and shows nothing.
       if (answer?.status === 403) throw fault;
       if (answer !== undefined && answer.status < 500 && !UNREAD.has(answer.status)) {
         api.recovery.succeeded(this);

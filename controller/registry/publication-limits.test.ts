@@ -190,7 +190,7 @@ test("of an export beyond its namespace's share, the first endpoints are publish
   assert.deepEqual(leftOut, ["too-many-rules"]);
 });
 
-// As many slices of this size as the limit is told for in `model/limits.ts`, and one more.
+// A tenant publishes as many slices of this size as a limit of `model/limits.ts` admits.
 for (const [reason, endpoints, ports, most] of [
   ["too-many-slices", 1, 1, MOST_REGISTRY_SLICES],
   ["too-many-endpoints", 1_000, 1, MOST_REGISTRY_ENDPOINTS / 1_000],
