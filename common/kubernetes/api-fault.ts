@@ -121,7 +121,7 @@ export function reasonOfObject(status: number, statusObject: unknown): FaultReas
 }
 
 /** True for the fault of a write that a webhook held up until it was ended: others like it would take as long. PURE. */
-export function hasHung(thrown: unknown): boolean {
+export function hasHung(thrown: unknown): thrown is ApiFault {
   if (!(thrown instanceof ApiFault) || thrown.reason !== "webhook-failed") return false;
   // A webhook that cannot be reached, or whose patch does not fit, costs no time.
   return thrown.status !== 500 || thrown.isTimeout;

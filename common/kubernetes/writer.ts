@@ -31,6 +31,9 @@ export const LONGEST_WRITE_MS = 8_000;
 const ENDS_BEFORE_MS = 1_000;
 const LEAST_TO_END_MS = 5_000;
 
+/** The owner of slots for objects without a namespace, which no namespace is called. */
+const CLUSTER_SCOPED = "cluster-scoped objects";
+
 /** Options of an `ApiWriter`. */
 export interface ApiWriterOptions {
   readonly api: ApiServer;
@@ -41,7 +44,7 @@ export interface ApiWriterOptions {
   readonly within?: number;
   /** Called before each write: may it begin, if it ends within `ms` milliseconds? See `LeaderElector`. Absent: always. */
   readonly permit?: (ms: number) => boolean;
-  /** Limits concurrent requests, also of several writers; the timeout starts once a slot is free. Absent: no limit. */
+  /** Limits concurrent requests, also of several writers, shared by namespace; the timeout starts once a slot is free. Absent: no limit. */
   readonly slots?: Slots;
 }
 
@@ -66,7 +69,7 @@ export class ApiWriter {
 
   /** Undefined if the object does not exist. */
   async get(resource: ApiResource, name: ObjectName): Promise<ApiObject | undefined> {
-    const answer = await this.#ask(resource, getRequest(resource, name)).catch(ifAbsent);
+    const answer = await this.#ask(resource, name, getRequest(resource, name)).catch(ifAbsent);
     return answer && objectOf(answer, name);
   }
 
@@ -80,19 +83,19 @@ export class ApiWriter {
     options: ApplyOptions = {},
   ): Promise<ApiObject> {
     const request = applyRequest(resource, manifest, this.#options.fieldManager, options);
-    return objectOf(await this.#ask(resource, request), manifest.metadata);
+    return objectOf(await this.#ask(resource, manifest.metadata, request), manifest.metadata);
   }
 
   /** Throws `write-conflict` if the object exists. */
   async create(resource: ApiResource, manifest: Manifest): Promise<ApiObject> {
     const request = storeRequest("POST", resource, manifest, this.#options.fieldManager);
-    return objectOf(await this.#ask(resource, request), manifest.metadata);
+    return objectOf(await this.#ask(resource, manifest.metadata, request), manifest.metadata);
   }
 
   /** Replaces the whole object. With `metadata.resourceVersion`: throws `write-conflict` if it has another. */
   async replace(resource: ApiResource, manifest: Manifest): Promise<ApiObject> {
     const request = storeRequest("PUT", resource, manifest, this.#options.fieldManager);
-    return objectOf(await this.#ask(resource, request), manifest.metadata);
+    return objectOf(await this.#ask(resource, manifest.metadata, request), manifest.metadata);
   }
 
   /** Changes some fields of an object. Throws `write-conflict` if its uid or resourceVersion differs, `absent` if it does not exist. */
@@ -103,7 +106,7 @@ export class ApiWriter {
     seen: ObjectState,
   ): Promise<ApiObject> {
     const request = patchRequest(resource, name, patch, this.#options.fieldManager, seen);
-    return objectOf(await this.#ask(resource, request), name);
+    return objectOf(await this.#ask(resource, name, request), name);
   }
 
   /** False if the object did not exist. Throws `write-conflict` if its uid differs, or its resourceVersion, if that is given. */
@@ -113,12 +116,16 @@ export class ApiWriter {
     seen: Pick<ObjectState, "uid"> & Partial<ObjectState>,
   ): Promise<boolean> {
     const request = deleteRequest(resource, name, seen);
-    return (await this.#ask(resource, request).catch(ifAbsent)) !== undefined;
+    return (await this.#ask(resource, name, request).catch(ifAbsent)) !== undefined;
   }
 
-  #ask(resource: ApiResource, request: ObjectRequest): Promise<Uint8Array> {
+  #ask(
+    resource: ApiResource,
+    { namespace = CLUSTER_SCOPED }: ObjectName,
+    request: ObjectRequest,
+  ): Promise<Uint8Array> {
     const ask = () => this.#askNow(resource, request);
-    return this.#options.slots?.hold(ask) ?? ask();
+    return this.#options.slots?.hold(ask, namespace) ?? ask();
   }
 
   /** Tries the last served version first. */

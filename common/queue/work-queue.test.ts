@@ -285,13 +285,43 @@ test("keys that waited for a group that hung take turns with others once it does
   await it.pass(90_000);
   const oldest = it.queue.oldest;
   const [working = ""] = it.ends.keys();
-  await it.end(working);
+  await it.end(working, FAULT);
   assert.equal(it.queue.working, 16);
   it.queue.add("b", "other");
   for (const key of [...it.ends.keys()].slice(0, 2)) await it.end(key);
   assert.ok(it.ends.has("b"));
   assert.ok(it.queue.depth > 100);
   assert.ok(it.queue.oldest > 90_000 && it.queue.oldest <= oldest, "they keep their age");
+});
+
+test("namespaces whose attempts take seconds and succeed leave a quarter of the workers to others, and share the rest", async () => {
+  const it = stage(16);
+  const slow = async (names: readonly string[]): Promise<void> => {
+    for (const key of names) it.queue.add(key);
+    await settle();
+  };
+  const round = async (): Promise<void> => {
+    const working = [...it.ends.keys()];
+    await it.pass(5_000);
+    for (const key of working) await it.end(key);
+  };
+  const names = (letter: string) => Array.from({ length: 100 }, (_, i) => `${letter}${i}`);
+  const working = (letter: string) => [...it.ends.keys()].filter((key) => key[0] === letter).length;
+  await slow(names("a"));
+  assert.equal(working("a"), 16, "as if they were quick");
+  await round();
+  assert.equal(working("a"), 10);
+  // Two more are slow; each gets as much.
+  await slow([...names("b"), ...names("c")]);
+  await round();
+  await round();
+  await round();
+  for (const letter of ["a", "b", "c"]) assert.ok(working(letter) >= 3, letter);
+  assert.equal(it.queue.working, 12);
+  await slow(["d0", "d1", "d2", "d3"]);
+  assert.equal(working("d"), 4);
+  while (it.queue.working > 0) await round();
+  assert.deepEqual([it.queue.depth, new Set(it.begun).size], [0, 304]);
 });
 
 test("a key fails since it was first added, until a reconcile succeeds", async () => {

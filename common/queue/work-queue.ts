@@ -11,7 +11,7 @@ export interface WorkQueueOptions<Key> {
   readonly reconcile: (key: Key) => Promise<void>;
   /** What has to change before a rejected key succeeds, such as a quota: keys with the same cause are woken together. Absent: nothing is. */
   readonly causeOf?: (key: Key, fault: ApiFault) => string;
-  /** Keys whose attempts hang together, such as those of a namespace with a webhook that does not answer. Absent: all. */
+  /** Keys whose attempts hang or are slow together, such as those of a namespace with a webhook that does not answer. Absent: all. */
   readonly groupOf?: (key: Key) => string;
   /** Maximum concurrent reconciles. */
   readonly workers: number;
@@ -61,7 +61,7 @@ interface Retry {
  * A work queue like client-go's: keys are deduplicated, and reconciled in order, and each one at a time. Sources of keys
  * take turns (`FairQueue`). A failing key is retried
  * with backoff, or immediately if it is added meanwhile, but never before a `Retry-After`. A rejected key is retried within seconds,
- * as long as there are few, and when a key that was rejected for the same cause succeeds. Keys whose attempts hang leave most workers to others.
+ * as long as there are few, and when a key that was rejected for the same cause succeeds. Keys whose attempts hang or are slow leave workers to others.
  */
 export class WorkQueue<Key> {
   readonly #options: WorkQueueOptions<Key>;
@@ -80,7 +80,7 @@ export class WorkQueue<Key> {
 
   constructor(options: WorkQueueOptions<Key>) {
     this.#options = options;
-    this.#hanging = new Hanging(options.clock, options.groupOf ?? (() => ""));
+    this.#hanging = new Hanging(options.clock, options.groupOf ?? (() => ""), options.workers);
   }
 
   /** Number of waiting keys. */
@@ -207,7 +207,7 @@ export class WorkQueue<Key> {
     const began = clock.now();
     try {
       await reconcile(key);
-      this.#hanging.ended(key, false, clock.now() - began, false);
+      this.#hanging.ended(key, "done", clock.now() - began, false);
       const cause = this.#forget(key);
       this.#retries.delete(key);
       if (cause !== undefined) this.#wakeRejected(cause);
@@ -225,7 +225,8 @@ export class WorkQueue<Key> {
     const { causeOf, clock, events, random } = this.#options;
     const { failures: before = 0, since = waiting } = this.#retries.get(key) ?? {};
     const failures = before + 1;
-    this.#hanging.ended(key, isRejection(thrown), took, this.#due.has(key));
+    const outcome = isRejection(thrown) ? "rejected" : "interrupted";
+    this.#hanging.ended(key, outcome, took, this.#due.has(key));
     const asked = thrown instanceof ApiFault ? thrown.retryAfter : undefined;
     const fixed = asked !== undefined;
     const least = spreadRetryAfter(asked ?? 0, random());

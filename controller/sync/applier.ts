@@ -29,9 +29,16 @@ interface Outcome {
 }
 
 type Part = "content" | "status";
+/** A write of a part of an object, or its deletion. */
+type Operation = Part | "removal";
 
-/** Objects that are remembered as hanging: the order of writes depends on it, and nothing else. */
+/** Operations that are remembered as hanging. */
 const MOST_HUNG = 10_000;
+/**
+ * Operations that hung before, and are tried again at the same time, of a namespace and of all: fewer than what hangs may occupy of the workers of a queue
+ * (`common/queue/hanging.ts`), so that a webhook for all namespaces leaves workers to what it does not hold up.
+ */
+const MOST_AGAIN = { namespace: 1, all: 3 } as const;
 
 const DIGEST = { content: contentDigest, status: statusDigest } as const;
 
@@ -48,8 +55,10 @@ export class Applier {
     content: new Map(),
     status: new Map(),
   };
-  /** Objects whose last write or deletion hung in a webhook. */
-  readonly #hung = new Set<string>();
+  /** Operations that hung in a webhook when they were last tried, by object, and how that ended. */
+  readonly #hung = new Map<string, ApiFault>();
+  /** Of these, the namespaces of those that are being tried again. */
+  readonly #again: string[] = [];
   /** State of objects that a creation found, until the next write: their informer may never show them, as without labels. */
   readonly #found = new Map<string, ObjectState>();
 
@@ -73,8 +82,8 @@ export class Applier {
   }
 
   /** True for an object whose last write or deletion hung in a webhook. */
-  hangs(key: string): boolean {
-    return this.#hung.has(key);
+  hangs(key: string, operation: Operation = "content"): boolean {
+    return this.#hung.has(`${operation} ${key}`);
   }
 
   /** The whole object; undefined if it is not as it was seen. Throws an ApiFault. */
@@ -88,6 +97,7 @@ export class Applier {
   async remove(seen: Seen): Promise<void> {
     const { resource, store, writer, informer } = this.#options;
     const name = nameOf(seen.key);
+    const endAgain = this.#tryAgain("removal", seen.key);
     const end = store.beginWrite(seen.key, { part: "object" });
     try {
       await writer.delete(resource, name, seen);
@@ -95,14 +105,16 @@ export class Applier {
         this.#outcomes[part].delete(seen.key);
         this.#backoff[part].deleted(seen.key);
       }
-      this.#hung.delete(seen.key);
+      this.#noteHang("content", seen.key, undefined);
+      this.#noteHang("removal", seen.key, undefined);
       informer()?.reflector.erased(seen, "deleted");
     } catch (thrown) {
-      this.#noteHang(seen.key, thrown);
+      this.#noteHang("removal", seen.key, thrown);
       await this.#refresh(thrown, name, seen);
       throw thrown;
     } finally {
       end();
+      endAgain();
     }
   }
 
@@ -115,12 +127,13 @@ export class Applier {
     if (this.#backoff[part].isPaused(key, manifest)) {
       throw new ApiFault("overwritten", "Another writer reverts it after each write");
     }
+    const endAgain = this.#tryAgain(part, key);
     const end = this.#options.store.beginWrite(key, { part, digest: wanted });
     const state = seen ?? this.#found.get(key);
     this.#found.delete(key);
     try {
       const { object } = await this.#send(part, manifest, state);
-      this.#hung.delete(key);
+      this.#noteHang(part, key, undefined);
       this.#backoff[part].wrote(key, manifest);
       const left = digest(object);
       if (left === wanted) this.#outcomes[part].delete(key);
@@ -128,7 +141,7 @@ export class Applier {
       this.#options.informer()?.reflector.wrote(object);
       return true;
     } catch (thrown) {
-      this.#noteHang(key, thrown);
+      this.#noteHang(part, key, thrown);
       if (this.#undeclared.learn(thrown)) return await this.#write(part, whole, seen);
       const found = await this.#refresh(thrown, manifest.metadata, seen);
       const isHidden = seen === undefined && found !== undefined;
@@ -136,15 +149,28 @@ export class Applier {
       throw thrown;
     } finally {
       end();
+      endAgain();
     }
   }
 
-  #noteHang(key: string, thrown: unknown): void {
-    this.#hung.delete(key);
+  /** Throws the fault of an operation that hung before, while enough of them are tried again. Otherwise returns what to call at its end. */
+  #tryAgain(operation: Operation, key: string): () => void {
+    const fault = this.#hung.get(`${operation} ${key}`);
+    if (fault === undefined) return () => {};
+    const { namespace = "" } = nameOf(key);
+    const same = this.#again.filter((one) => one === namespace).length;
+    if (same >= MOST_AGAIN.namespace || this.#again.length >= MOST_AGAIN.all) throw fault;
+    this.#again.push(namespace);
+    return () => void this.#again.splice(this.#again.indexOf(namespace), 1);
+  }
+
+  #noteHang(operation: Operation, key: string, thrown: unknown): void {
+    const name = `${operation} ${key}`;
+    this.#hung.delete(name);
     if (!hasHung(thrown)) return;
     // Names that nobody writes any more.
     if (this.#hung.size >= MOST_HUNG) this.#hung.clear();
-    this.#hung.add(key);
+    this.#hung.set(name, thrown);
   }
 
   #send(part: Part, manifest: Manifest, seen: ObjectState | undefined): Promise<ApiObject> {

@@ -77,7 +77,7 @@ export async function converge(options: Convergence): Promise<Converged> {
     for (const key of keys) gone.delete(key);
     await untilHung(
       keys,
-      (key) => applier.hangs(key),
+      (key) => applier.hangs(key, "removal"),
       async (key) => {
         const found = seen(key);
         if (found !== undefined) await applier.remove(found);

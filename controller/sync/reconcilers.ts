@@ -33,8 +33,8 @@ import { NearestEvents } from "./nearest-events.ts";
 import { VipAddresses } from "./vip-addresses.ts";
 import type { WritePermission } from "./write-permission.ts";
 
-/** Writes in progress per API server: more cost memory for connections (15 MB at a hundred) and save no time. */
-const AT_ONCE = 16;
+/** Writes in progress per API server, 16 of one namespace: more cost memory for connections (15 MB at a hundred) and save no time. */
+const AT_ONCE = 20;
 
 /** Dependencies of `Reconcilers`. */
 export interface ReconcilersOptions extends ControllerOptions {

@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { Readable } from "node:stream";
 import { test } from "node:test";
 import { at } from "../../test/doubles/memory/fields.ts";
 import { Refusal } from "../../test/doubles/memory/object-table.ts";
@@ -212,28 +211,6 @@ test("the condition of a rejection stays over a restart, and over conflicts with
   };
   await world.pass(10_000);
   assert.equal(c2.ready(), said);
-});
-
-test("a webhook that hangs in one namespace does not hold up another one", async () => {
-  const { world, c1, c2 } = await three();
-  for (const cluster of [c1, c2]) cluster.namespace("bank");
-  c1.offer("bank/api", ["10.1.9.1"]);
-  await world.pass(5000);
-  const { server } = c2;
-  const request = server.request.bind(server);
-  server.request = async (asked) => {
-    if (asked.write === undefined || !asked.path.includes("/shop/")) return request(asked);
-    await new Promise<void>((resolve) => world.clock.after(7000, resolve));
-    const body = Readable.from([Buffer.from(JSON.stringify({ reason: "Timeout" }))]);
-    return { status: 504, header: () => undefined, body };
-  };
-  for (let i = 0; i < 150; i++) c1.offer(`shop/new-${i}`, ["10.1.1.1"]);
-  for (const address of ["10.1.9.2", "10.1.9.3", "10.1.9.4"]) {
-    await world.pass(20_000);
-    c1.serve("bank/api", [address]);
-    await world.pass(2_000);
-    assert.equal(c2.imported()["bank/api"], `vip ${address}`);
-  }
 });
 
 test("words that differ in each attempt cause one write a minute", async () => {
