@@ -259,6 +259,8 @@ export const REASONS = {
   "not-heard":
     "A cluster that this import, or a failover slice, came from was not listed since the controller's start: what it exported last stays.",
   "range-exhausted": "The ClusterSet CIDR has no free address of this IP family.",
+  "range-share":
+    "The imports of the namespace have at least four times as many addresses of the ClusterSet CIDR as are free: the rest is for other namespaces.",
   "range-missing": "--clusterset-cidr has no range of this IP family.",
   "pod-range-overlap": "The ClusterSet CIDR overlaps a pod range.",
   "port-not-merged":

@@ -9,6 +9,10 @@ export interface VipPool {
   readonly taken: { has(address: string): boolean };
   /** Ranges in which no VIP is allocated. */
   readonly reserved: readonly Cidr[];
+  /** VIPs of the imports of a namespace in the first range of a family. Absent: none is counted, and no share is enforced. */
+  readonly held?: (namespace: string, family: Family) => number;
+  /** Addresses in use in that range, outside of the reserved ones. */
+  readonly used?: (family: Family) => number;
 }
 
 /** A range of addresses as numbers, both ends included; empty if `last` is less. */
@@ -29,6 +33,22 @@ export function spanOf(cidr: Cidr): Span {
 export function usableSpan(cidr: Cidr): Span {
   const { first, last } = spanOf(cidr);
   return { first: first + 1n, last: cidr.family === "IPv4" ? last - 1n : last };
+}
+
+/** How many addresses of a range can be a VIP, without the reserved ones. */
+export function sizeOf(cidr: Cidr, reserved: readonly Cidr[]): number {
+  const span = usableSpan(cidr);
+  let size = span.last - span.first + 1n;
+  let next = span.first;
+  const walls = reserved.filter(({ family }) => family === cidr.family).map(spanOf);
+  for (const wall of walls.toSorted((a, b) => (a.first < b.first ? -1 : 1))) {
+    const first = wall.first > next ? wall.first : next;
+    const last = wall.last < span.last ? wall.last : span.last;
+    if (last < first) continue;
+    size -= last - first + 1n;
+    next = last + 1n;
+  }
+  return Number(size);
 }
 
 export function addressAt(family: Family, number: bigint): Address {

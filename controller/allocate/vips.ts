@@ -1,16 +1,17 @@
 import { type Address, type Family, isAddress, parseAddress } from "../../api/address.ts";
 import { classOf } from "../../api/address-class.ts";
 import { type Cidr, contains, containsAny, ofFamily } from "../../api/cidr.ts";
-import type { ObjectKey } from "../../api/names.ts";
+import { mayTake } from "../../api/fair-share.ts";
+import { namesOf, type ObjectKey } from "../../api/names.ts";
 import type { Reason } from "../../api/reasons.ts";
 import { allocate } from "./allocate.ts";
-import type { VipPool } from "./pool.ts";
+import { sizeOf, type VipPool } from "./pool.ts";
 
 /** Limit of `spec.ips` in the CRD. */
 const MOST_IPS = 2;
 
 /** Why an import has no VIP of a family, or none in its first range. */
-export type VipLack = Extract<Reason, "range-exhausted" | "range-missing">;
+export type VipLack = Extract<Reason, "range-exhausted" | "range-missing" | "range-share">;
 
 /** The VIPs of an import. */
 export interface Vips {
@@ -49,11 +50,11 @@ export function vipsOf(
       own.find(isWritten) ??
       own.find(isFirst) ??
       own.find((one) => !moves(one)) ??
-      newVip(key, family, first, pool);
+      newVip(key, family, first, pool, own.length > 0);
     const vip = typeof settled === "string" ? own[0] : settled;
     if (vip !== undefined) vips.push(vip);
     // A VIP that stays because the range is full is reported, too.
-    if (settled === "range-exhausted" || (settled === "range-missing" && vip === undefined)) {
+    if (typeof settled === "string" && (settled !== "range-missing" || vip === undefined)) {
       lacking.set(family, settled);
     }
     const before = own.find((one) => one !== vip && !isWritten(one) && moves(one));
@@ -81,11 +82,26 @@ function newVip(
   key: ObjectKey,
   family: Family,
   range: Cidr | undefined,
-  { taken, reserved }: VipPool,
+  pool: VipPool,
+  isMove: boolean,
 ): Address | VipLack {
   if (range === undefined) return "range-missing";
-  const vip = allocate(key, family, range, taken, reserved);
-  return vip === "exhausted" ? "range-exhausted" : vip;
+  const vip = allocate(key, family, range, pool.taken, pool.reserved);
+  if (vip === "exhausted") return "range-exhausted";
+  // One that moves to another range keeps its place.
+  const hasPlace = isMove || hasShare(namesOf(key).namespace, family, range, pool);
+  return hasPlace ? vip : "range-share";
+}
+
+/** False for a namespace that has so many of the VIPs that the rest is for others. VIPs are not taken back, so the first namespace must leave some. */
+function hasShare(
+  namespace: string,
+  family: Family,
+  range: Cidr,
+  { held, reserved, used }: VipPool,
+): boolean {
+  if (held === undefined || used === undefined) return true;
+  return mayTake(held(namespace, family), sizeOf(range, reserved) - used(family));
 }
 
 /** Why no agent programs a VIP, whichever import lists it. */

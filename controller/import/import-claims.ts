@@ -32,6 +32,8 @@ const FAULTS: Readonly<Record<VipFault, string>> = {
 const LACKS: Readonly<Record<VipLack, string>> = {
   "range-exhausted": "no free",
   "range-missing": "no",
+  "range-share":
+    "this namespace has at least four times as many addresses as are free, so it gets no further",
 };
 
 /** Reason of the condition of an import without a VIP that works, the first that applies. */
@@ -99,7 +101,7 @@ export function frozenClaims(seen: readonly Condition[]): Claim[] {
   }));
 }
 
-const LACK = /^range-(exhausted|missing): /;
+const LACK = /^range-(exhausted|missing|share): /;
 const FAULT = /(^|\. )(family-off|vip-(conflict|contested|not-allowed|reserved)): /;
 
 /** True for a condition that `readyClaim` wrote for an import without a VIP, or with one that does not work. */

@@ -1,11 +1,13 @@
-import { canonicalAddresses } from "../../api/address.ts";
-import type { Cidr } from "../../api/cidr.ts";
-import type { ObjectKey } from "../../api/names.ts";
+import { canonicalAddresses, type Family, isAddress, parseAddress } from "../../api/address.ts";
+import { type Cidr, contains, containsAny, ofFamily } from "../../api/cidr.ts";
+import { namesOf, type ObjectKey } from "../../api/names.ts";
 import { reservedIn } from "../allocate/overlaps.ts";
 import type { VipPool } from "../allocate/pool.ts";
 
 /** Begins the owner of a VIP that an import is given. */
 const RESERVED = "reserved for ";
+/** Begins the owner of the VIPs of an import. */
+const IMPORT = "ServiceImport ";
 
 /** The addresses in use, by owner: VIPs of imports, ClusterIPs of Services, and allocated VIPs that are not yet seen. */
 export class TakenAddresses {
@@ -17,6 +19,9 @@ export class TakenAddresses {
   /** Addresses by owner. */
   readonly #addresses = new Map<string, readonly string[]>();
   #reserved: readonly Cidr[] = [];
+  /** Addresses of the first range of a family: VIPs by namespace, and all that are in use. */
+  readonly #held = new Map<string, number>();
+  readonly #used = new Map<Family, number>();
 
   constructor(ranges: readonly Cidr[]) {
     this.#ranges = ranges;
@@ -24,13 +29,21 @@ export class TakenAddresses {
 
   /** The pool to allocate VIPs from; `taken` is live. */
   get pool(): VipPool {
-    return { ranges: this.#ranges, taken: this.#owners, reserved: this.#reserved };
+    return {
+      ranges: this.#ranges,
+      taken: this.#owners,
+      reserved: this.#reserved,
+      held: (namespace, family) => this.#held.get(`${family} ${namespace}`) ?? 0,
+      used: (family) => this.#used.get(family) ?? 0,
+    };
   }
 
   /** Sets the ranges that no VIP is allocated from. */
   reserve(others: readonly Cidr[]): void {
     const before = this.#reserved;
     this.#reserved = reservedIn(this.#ranges, others);
+    this.#used.clear();
+    for (const address of this.#owners.keys()) this.#countUsed(address, 1);
     const reserved = new Set(this.#reserved.map(({ text }) => text));
     if (before.some(({ text }) => !reserved.has(text))) this.freed();
   }
@@ -42,9 +55,7 @@ export class TakenAddresses {
     const texts = canonicalAddresses(addresses);
     if (texts.length === 0) this.#addresses.delete(owner);
     else this.#addresses.set(owner, texts);
-    for (const text of texts) {
-      this.#owners.set(text, (this.#owners.get(text) ?? new Set()).add(owner));
-    }
+    for (const text of texts) this.#add(owner, text);
     // A reservation ends with each reconcile, and begins again.
     if (!owner.startsWith(RESERVED) && before.some((one) => !this.#owners.has(one))) this.freed();
   }
@@ -54,9 +65,55 @@ export class TakenAddresses {
     this.take(`${RESERVED}${key}`, vips);
   }
 
+  #add(owner: string, address: string): void {
+    const owners = this.#owners.get(address) ?? new Set();
+    if (owners.size === 0) this.#countUsed(address, 1);
+    this.#owners.set(address, owners);
+    this.#countHeld(owner, address, owners, 1);
+    owners.add(owner);
+  }
+
   #release(owner: string, address: string): void {
     const owners = this.#owners.get(address);
-    owners?.delete(owner);
-    if (owners?.size === 0) this.#owners.delete(address);
+    if (owners?.delete(owner) !== true) return;
+    this.#countHeld(owner, address, owners, -1);
+    if (owners.size > 0) return;
+    this.#owners.delete(address);
+    this.#countUsed(address, -1);
   }
+
+  /** Counts an address once for each namespace. `others`: its other owners. */
+  #countHeld(owner: string, address: string, others: Iterable<string>, by: 1 | -1): void {
+    const family = this.#familyIn(address);
+    const namespace = namespaceOf(owner);
+    if (family === undefined || namespace === undefined) return;
+    if (Iterator.from(others).some((other) => namespaceOf(other) === namespace)) return;
+    const name = `${family} ${namespace}`;
+    const count = (this.#held.get(name) ?? 0) + by;
+    if (count === 0) this.#held.delete(name);
+    else this.#held.set(name, count);
+  }
+
+  #countUsed(text: string, by: 1 | -1): void {
+    const family = this.#familyIn(text);
+    const address = parseAddress(text);
+    if (family === undefined || !isAddress(address)) return;
+    if (!containsAny(this.#reserved, address)) {
+      this.#used.set(family, (this.#used.get(family) ?? 0) + by);
+    }
+  }
+
+  /** The family of an address in the first range of it, where VIPs are allocated. */
+  #familyIn(text: string): Family | undefined {
+    const address = parseAddress(text);
+    if (!isAddress(address)) return undefined;
+    const [first] = ofFamily(this.#ranges, address.family);
+    return first !== undefined && contains(first, address) ? address.family : undefined;
+  }
+}
+
+/** The namespace of an import, for which an address is in use. */
+function namespaceOf(owner: string): string | undefined {
+  const prefix = [IMPORT, RESERVED].find((one) => owner.startsWith(one));
+  return prefix && namesOf(owner.slice(prefix.length) as ObjectKey).namespace;
 }

@@ -282,3 +282,34 @@ for (const [what, resource, holders] of [
     assert.match(c2.ready(KEY), /^True Ready ClusterSetIP 241\.0\.0\.\d+\.$/);
   });
 }
+
+test("a namespace that exports more than a range has room for leaves some to others, which keep them over a restart; its import says why, and gets one when there are more", async () => {
+  const { world, c1, c2 } = worldWith();
+  for (const cluster of world.clusters) cluster.namespace("bank");
+  c2.ranges = "241.0.0.0/27";
+  const greedy = Array.from({ length: 60 }, (_, i) => `shop/web-${i}`);
+  for (const key of greedy) c1.offer(key, ["10.1.0.7"]);
+  await world.run(20_000);
+  const served = (keys: readonly string[]) =>
+    keys.filter((key) => c2.imported()[key]?.startsWith("vip"));
+  assert.equal(served(greedy).length, 24, "of 30");
+  const waiting = greedy.filter((key) => !served(greedy).includes(key));
+  assert.match(
+    c2.ready(waiting[0]),
+    /^False Pending range-share: this namespace has at least four/,
+  );
+  const others = ["bank/a", "bank/b", "bank/c"];
+  for (const key of others) c1.offer(key, ["10.1.0.8"]);
+  await world.pass(5000);
+  assert.deepEqual(served(others), others);
+  const before = served([...greedy, ...others]);
+  await c2.restart();
+  await world.pass(20_000);
+  assert.deepEqual(served([...greedy, ...others]), before);
+  // With three of its own fewer and one of another, it has 21 and there are seven free.
+  const given = served(greedy).slice(0, 3);
+  for (const key of [...given, "bank/a"]) c1.delete("ServiceExport", key);
+  await world.pass(5000);
+  assert.equal(served(greedy).length, 23);
+  assert.ok(served(waiting).length >= 2);
+});
