@@ -225,6 +225,11 @@ export const REASONS = {
   "held-back":
     "Endpoints became unready together right after an outage of the control plane: they are published as serving for at most 30 s.",
 
+  "event-limit":
+    "More than 25 Events of one object and reason within minutes: the next Event has their number.",
+  "event-queue-full":
+    "1,000 Events wait to be created, or a namespace has most of those: the Event is left out.",
+
   // Identity of this cluster and of the others.
   identified: "The cluster ID and clusterset are known and consistent.",
   "identity-missing": "Neither a flag nor a ClusterProperty sets the cluster ID.",

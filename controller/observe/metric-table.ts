@@ -45,6 +45,11 @@ export const COUNTERS = {
     help: "State changes of watches, by origin (own, member), resource and reason.",
     labelNames: ["from", "resource", "reason"],
   },
+  eventsLost: {
+    name: "events_lost_total",
+    help: "Events that were not created, by reason: event-limit, event-queue-full, or why the API server rejected them (docs/REASONS.md).",
+    labelNames: ["reason"],
+  },
   clusterTurns: {
     name: "cluster_turns_total",
     help: "State changes of clusters, by cluster ID (label member) and new state (stale, alive).",

@@ -64,6 +64,10 @@ export class ControllerMetrics extends ProgramMetrics<
     this.counters.sourceStates.inc({ from, resource, reason });
   }
 
+  eventLost(reason: Reason): void {
+    this.counters.eventsLost.inc({ reason });
+  }
+
   turned(member: string, state: string): void {
     this.counters.clusterTurns.inc({ member, state });
   }

@@ -279,9 +279,12 @@ export class Observer {
     this.#metrics.gauges.failovers.reset();
   }
 
-  /** An Event could not be created; it is not retried. */
-  eventFailed(thrown: unknown): void {
-    this.#log.debug("Failed to create Event", { error: thrown });
+  /** An Event of an object was not created, and is not retried. `why`: the API server's fault, or a limit of ours. */
+  eventLost(object: string, why: unknown): void {
+    const reason = isEventLimit(why) ? why : reasonOf(why);
+    this.#metrics.eventLost(reason);
+    const error = isEventLimit(why) ? {} : { error: why };
+    this.#log.debug("Event not created", { object, reason, ...error });
   }
 
   /** All overlaps of ClusterSet CIDRs with addresses of Services or pods. */
@@ -326,6 +329,13 @@ function rejectedOf(problems: readonly Problem[]): readonly Problem[] {
 
 function reasonOf(thrown: unknown): FaultReason | "unforeseen" {
   return thrown instanceof ApiFault ? thrown.reason : "unforeseen";
+}
+
+/** A limit of `EventRecorder`. */
+export type EventLimit = Extract<Reason, "event-limit" | "event-queue-full">;
+
+function isEventLimit(why: unknown): why is EventLimit {
+  return why === "event-limit" || why === "event-queue-full";
 }
 
 /** True for failures that are normal with several writers. */

@@ -1,3 +1,4 @@
+import { mayTake } from "../../api/fair-share.ts";
 import { CONTROLLER_NAME } from "../../api/keys.ts";
 import { namesOf } from "../../api/names.ts";
 import type { Clock } from "../../common/clock.ts";
@@ -24,7 +25,7 @@ const BURST = 25;
 const REFILL_MS = 300_000;
 /** Events that are created at once: few, because a webhook may hold up each for seconds, and other writes share the connections. */
 const AT_ONCE = 2;
-/** Events that wait, at most, as with client-go. */
+/** Events that wait, at most, as with client-go; namespaces share them (`mayTake`), so that one of them leaves no others out. */
 const MOST_WAITING = 1_000;
 
 /** Dependencies of an `EventRecorder`. */
@@ -32,7 +33,7 @@ export interface EventRecorderOptions {
   readonly writer: Pick<ApiWriter, "create">;
   readonly clock: Pick<Clock, "now">;
   readonly today: () => Date;
-  readonly events: Pick<Observer, "eventFailed">;
+  readonly events: Pick<Observer, "eventLost">;
 }
 
 /** Creates Events of objects. A peer can cause any number of them, so those of each object and reason are limited; the next one has their number. */
@@ -41,6 +42,7 @@ export class EventRecorder {
   readonly #limit: LogRateLimit;
   readonly #slots = new Slots(AT_ONCE);
   #waiting = 0;
+  readonly #waitingOf = new Map<string, number>();
   #count = 0;
 
   constructor(options: EventRecorderOptions) {
@@ -56,20 +58,27 @@ export class EventRecorder {
     const { writer, events: observer } = this.#options;
     for (const one of events) {
       const about = `${resource.kind} ${object.key} ${one.reason}`;
-      const { write, leftOut, isFirst } = this.#limit.ration(about);
-      if (isFirst) observer.eventFailed(new Error(`Too many Events of ${object.key}`));
-      if (!write) continue;
-      if (this.#waiting >= MOST_WAITING) {
-        observer.eventFailed(new Error(`Too many Events wait; leaving out one of ${object.key}`));
+      const { write, leftOut } = this.#limit.ration(about);
+      const { namespace } = namesOf(object.key);
+      const hasRoom = mayTake(this.#waitingOf.get(namespace) ?? 0, MOST_WAITING - this.#waiting);
+      if (!write || !hasRoom) {
+        observer.eventLost(object.key, write ? "event-queue-full" : "event-limit");
         continue;
       }
       const event = this.#eventOf(resource, object, one, 1 + leftOut);
-      this.#waiting++;
+      this.#wait(namespace, 1);
       this.#slots
-        .hold(() => writer.create(EVENTS, event))
-        .catch((thrown: unknown) => observer.eventFailed(thrown))
-        .finally(() => this.#waiting--);
+        .hold(() => writer.create(EVENTS, event), namespace)
+        .catch((thrown: unknown) => observer.eventLost(object.key, thrown))
+        .finally(() => this.#wait(namespace, -1));
     }
+  }
+
+  #wait(namespace: string, by: 1 | -1): void {
+    this.#waiting += by;
+    const count = (this.#waitingOf.get(namespace) ?? 0) + by;
+    if (count === 0) this.#waitingOf.delete(namespace);
+    else this.#waitingOf.set(namespace, count);
   }
 
   #eventOf(

@@ -100,6 +100,15 @@ export const CONTROLLER_ALERTS: readonly Alert[] = [
     runbook: "docs/guides/debug-a-node.md#connections-are-refused",
   },
   {
+    alert: "ClustersetEventsLost",
+    expr: 'sum by (cluster, reason) (increase(clusterset_controller_events_lost_total{reason!="event-limit"}[15m])) > 0',
+    for: "15m",
+    severity: "info",
+    summary: "Events are not created.",
+    description: `A clusterset-controller${IN_CLUSTER} could not create Events for 15 minutes ({{ $labels.reason }}). Conditions of exports and imports have the same text.`,
+    runbook: "docs/guides/mesh-or-hub.md#failures",
+  },
+  {
     alert: "ClustersetExportLeftOut",
     expr: 'max by (cluster) (clusterset_controller_exports{reason="EndpointsLeftOut"}) > 0',
     for: "5m",
