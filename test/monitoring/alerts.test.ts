@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Readable } from "node:stream";
 import { test } from "node:test";
 import { parse } from "yaml";
 import { AnswerTimes } from "../../controller/observe/answer-times.ts";
@@ -46,11 +47,11 @@ test("the cases have every alert, silent and firing", () => {
   assert.deepEqual(named(false), all);
 });
 
-// Whether the alert fires when writes are rejected, by the metrics of controllers whose API servers reject them: each sample of a series is
-// what /metrics returned at that minute.
+// Whether alerts fire by the metrics of controllers with a fault, such as API servers that reject writes: each sample of a series is what /metrics
+// returned at that minute.
 
 const MINUTE_MS = 60_000;
-const MINUTES = 15;
+const MINUTES = 20;
 
 /** Sets what an API server rejects, of the objects of kinds. */
 function reject({ server }: MemoryCluster, ...kinds: readonly string[]): void {
@@ -59,18 +60,76 @@ function reject({ server }: MemoryCluster, ...kinds: readonly string[]): void {
   };
 }
 
-/** What is rejected in c1, which exports shop/web and imports it. */
-const FAULTS: Readonly<Record<string, (c1: MemoryCluster) => void>> = {
-  nothing: () => {},
-  "slices of the import and of the export": (c1) => reject(c1, "endpointslices"),
-  "the record of an export, and an import": (c1) => reject(c1, "serviceimports"),
-  "an IPAddress": (c1) => reject(c1, "ipaddresses"),
-  "the status of a ServiceExport": ({ server }) => server.denied.set("shop/web", "denied"),
-  "the Lease of the registry": ({ server }) =>
-    server.denied.set("clusterset-registry-c1/cluster", "denied"),
-  "a ClusterProperty": ({ server }) =>
-    server.denied.set("c2.endpoint-cidrs.clusterset-proxy.io", "denied"),
+/** Lets writes that match end after seven seconds, as the API server does where a webhook does not answer. */
+function hang({ server }: MemoryCluster, { clock }: ControllerWorld, path: RegExp): void {
+  const request = server.request.bind(server);
+  server.request = async (asked) => {
+    if (asked.write === undefined || !path.test(asked.path)) return request(asked);
+    await new Promise<void>((resolve) => clock.after(7_000, resolve));
+    const body = Readable.from([Buffer.from(JSON.stringify({ reason: "Timeout" }))]);
+    return { status: 504, header: () => undefined, body };
+  };
+}
+
+const STALE = "ClustersetClusterStale";
+const STUCK = "ClustersetControllerStuck";
+const WITHOUT_VIP = "ClustersetImportWithoutVip";
+
+/** A fault of c1, which exports shop/web and imports it, and the alerts of those below that fire. */
+interface Fault {
+  readonly begin?: (c1: MemoryCluster, world: ControllerWorld) => void;
+  /** Causes what is to be rejected each minute. */
+  readonly each?: (c1: MemoryCluster, minute: number) => void;
+  readonly alerts: readonly string[];
+}
+
+const FAULTS: Readonly<Record<string, Fault>> = {
+  nothing: { alerts: [] },
+  "slices of the import and of the export": {
+    begin: (c1) => reject(c1, "endpointslices"),
+    alerts: [STUCK],
+  },
+  "the record of an export, and an import": {
+    begin: (c1) => reject(c1, "serviceimports"),
+    alerts: [STUCK],
+  },
+  "an IPAddress": { begin: (c1) => reject(c1, "ipaddresses"), alerts: [STUCK] },
+  "the status of a ServiceExport": {
+    begin: ({ server }) => server.denied.set("shop/web", "denied"),
+    alerts: [STUCK],
+  },
+  "the Lease of the registry": {
+    begin: ({ server }) => server.denied.set("clusterset-registry-c1/cluster", "denied"),
+    alerts: [STALE, STUCK],
+  },
+  "a ClusterProperty": {
+    begin: ({ server }) => server.denied.set("c2.endpoint-cidrs.clusterset-proxy.io", "denied"),
+    alerts: [STUCK],
+  },
+  "a webhook for slices that hangs": {
+    begin: (c1, world) => hang(c1, world, /endpointslices/),
+    alerts: [STUCK],
+  },
+  "a range that one namespace has used": {
+    begin: (c1) => {
+      c1.ranges = "241.0.0.0/29";
+      for (let i = 0; i < 8; i++) c1.offer(`shop/more-${i}`, ["10.1.0.8"]);
+    },
+    alerts: [WITHOUT_VIP],
+  },
+  "a cluster that does not answer": {
+    begin: (_, { clusters }) => clusters[1]?.server.fail(),
+    alerts: [STALE, "ClustersetRegistryUnwatched"],
+  },
+  Events: {
+    begin: (c1) => reject(c1, "events"),
+    // An invalid export has an Event.
+    each: (c1, minute) => c1.export(`shop/without-service-${minute}`),
+    alerts: ["ClustersetEventsLost"],
+  },
 };
+/** The alerts that one of these fires. */
+const FIRED = [...new Set(Object.values(FAULTS).flatMap(({ alerts }) => alerts))].toSorted();
 
 /** Values of all metrics, by series. */
 async function scrape({ controller, metrics }: MemoryCluster): Promise<Map<string, string>> {
@@ -92,16 +151,17 @@ async function scrape({ controller, metrics }: MemoryCluster): Promise<Map<strin
 }
 
 /** The series of a run, as promtool reads them. */
-async function run(fault: (c1: MemoryCluster) => void): Promise<object[]> {
+async function run({ begin, each }: Fault): Promise<object[]> {
   const world = new ControllerWorld(["c1", "c2"]);
   const [c1] = world.clusters;
   c1.namespace("shop");
-  fault(c1);
+  begin?.(c1, world);
   c1.offer("shop/web", ["10.1.0.7"]);
   world.start();
   const scrapes: Map<string, string>[] = [];
   for (let minute = 0; minute <= MINUTES; minute++) {
     scrapes.push(await scrape(c1));
+    each?.(c1, minute);
     await world.pass(MINUTE_MS);
   }
   await world.stop();
@@ -112,25 +172,26 @@ async function run(fault: (c1: MemoryCluster) => void): Promise<object[]> {
   }));
 }
 
-test("ClustersetControllerStuck fires for whatever is rejected for minutes, and not if nothing is", async () => {
+test("a fault of a controller fires its alerts, by the metrics of a run, and no fault fires none", async () => {
   const tests: object[] = [];
   for (const [name, fault] of Object.entries(FAULTS)) {
-    const labels =
-      'ALERTS{alertname="ClustersetControllerStuck",alertstate="firing",cluster="c1",severity="warning"}';
     tests.push({
       name,
       interval: "1m",
       input_series: await run(fault),
       promql_expr_test: [
         {
-          expr: 'ALERTS{alertname="ClustersetControllerStuck",alertstate="firing"}',
+          expr: `count by (alertname) (ALERTS{alertname=~"${FIRED.join("|")}",alertstate="firing"})`,
           eval_time: `${MINUTES}m`,
-          exp_samples: name === "nothing" ? [] : [{ labels, value: 1 }],
+          exp_samples: fault.alerts.map((alert) => ({
+            labels: `{alertname="${alert}"}`,
+            value: 1,
+          })),
         },
       ],
     });
   }
-  const directory = mkdtempSync(join(tmpdir(), "stuck-"));
+  const directory = mkdtempSync(join(tmpdir(), "alerts-"));
   try {
     const cases = join(directory, "cases.json");
     writeFileSync(cases, JSON.stringify({ rule_files: [RULES], evaluation_interval: "1m", tests }));
