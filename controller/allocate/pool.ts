@@ -37,17 +37,17 @@ export function usableSpan(cidr: Cidr): Span {
 
 /** How many addresses of a range can be a VIP, without the reserved ones. */
 export function sizeOf(cidr: Cidr, reserved: readonly Cidr[]): number {
-  const span = usableSpan(cidr);
-  let size = span.last - span.first + 1n;
-  let next = span.first;
+  const { first, last } = usableSpan(cidr);
   const walls = reserved.filter(({ family }) => family === cidr.family).map(spanOf);
+  let size = 0n;
+  let next = first;
   for (const wall of walls.toSorted((a, b) => (a.first < b.first ? -1 : 1))) {
-    const first = wall.first > next ? wall.first : next;
-    const last = wall.last < span.last ? wall.last : span.last;
-    if (last < first) continue;
-    size -= last - first + 1n;
-    next = last + 1n;
+    if (wall.first > last) break;
+    if (wall.first > next) size += wall.first - next;
+    // Reserved ranges may overlap.
+    if (wall.last >= next) next = wall.last + 1n;
   }
+  if (next <= last) size += last - next + 1n;
   return Number(size);
 }
 
