@@ -128,7 +128,7 @@ test("a Retry-After is respected, even if the key is added before or meanwhile",
 
 const REJECTED = new ApiFault("refused", "exceeded quota");
 
-test("a rejected key is retried within seconds, however often it was rejected", async () => {
+test("a rejected key is retried within seconds, however often it was rejected, and whatever time a webhook's denial asks for", async () => {
   const it = stage();
   await it.add("a");
   for (let attempt = 1; attempt <= 20; attempt++) {
@@ -136,6 +136,9 @@ test("a rejected key is retried within seconds, however often it was rejected", 
     await it.pass(5000);
     assert.equal(it.begun.length, attempt + 1);
   }
+  await it.end("a", new ApiFault("refused", "denied", { retryAfter: 300_000 }));
+  await it.add("a");
+  assert.equal(it.begun.length, 22, "a change is not held up");
 });
 
 test("many rejected keys are retried rarely, and when one that was rejected for the same cause succeeds, in turns", async () => {

@@ -60,7 +60,7 @@ interface Retry {
 /**
  * A work queue like client-go's: keys are deduplicated, and reconciled in order, and each one at a time. Sources of keys
  * take turns (`FairQueue`). A failing key is retried
- * with backoff, or immediately if it is added meanwhile, but never before a `Retry-After`. A rejected key is retried within seconds,
+ * with backoff, or immediately if it is added meanwhile, but never before the `Retry-After` of a busy server. A rejected key is retried within seconds,
  * as long as there are few, and when a key that was rejected for the same cause succeeds. Keys whose attempts hang or are slow leave workers to others.
  */
 export class WorkQueue<Key> {
@@ -227,7 +227,9 @@ export class WorkQueue<Key> {
     const failures = before + 1;
     const outcome = isRejection(thrown) ? "rejected" : "interrupted";
     this.#hanging.ended(key, outcome, took, this.#due.has(key));
-    const asked = thrown instanceof ApiFault ? thrown.retryAfter : undefined;
+    // A webhook that denies one write must not stop those of the next change: only a server that is busy can ask for time.
+    const asked =
+      !isRejection(thrown) && thrown instanceof ApiFault ? thrown.retryAfter : undefined;
     const fixed = asked !== undefined;
     const least = spreadRetryAfter(asked ?? 0, random());
     this.#forget(key);

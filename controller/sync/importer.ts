@@ -95,7 +95,7 @@ export class Importer {
     const service = exported(key, seen);
     const { merged, contributions, problems, rejected, remembered } = service;
     const exports = service.exports();
-    this.#reserve(key, []);
+    addresses.lift(key);
     const intended = importOf({
       key,
       ...(merged !== undefined && { merged }),

@@ -282,8 +282,9 @@ export class Members {
         },
         lease: (lease: RegistryLeaseFact | undefined) => {
           const cluster = lease?.cluster;
-          // The local cluster knows its own exports.
-          if (cluster !== undefined) this.#liveness.seen(cluster, isOurs || cluster.complete);
+          // The local cluster knows its own exports. Of one that was rebuilt or restored, records from before are still here until it is confirmed.
+          const isCurrent = isOurs || (cluster?.complete === true && this.#isConfirmed(id));
+          if (cluster !== undefined) this.#liveness.seen(cluster, isCurrent);
           this.#evaluate(id);
           if (isOurs) return;
           description.observe(cluster);
@@ -296,6 +297,10 @@ export class Members {
         problems: (object, problems) => events.problems(id, object, problems),
       },
     });
+  }
+
+  #isConfirmed(id: string): boolean {
+    return this.#members.get(id)?.isConfirmed === true;
   }
 
   #accepts(id: string, cluster: ClusterFact | undefined): void {

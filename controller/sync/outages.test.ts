@@ -4,6 +4,7 @@ import fc from "fast-check";
 import { FINE } from "../../test/doubles/memory/memory-api-server.ts";
 import { Chance } from "../../test/generators/chance.ts";
 import { forMany } from "../../test/generators/for-all.ts";
+import { keyOf } from "../../test/stages/cluster-manifests.ts";
 import { ControllerWorld } from "../../test/stages/controller-world.ts";
 import { LEASE_CHOICE, leaseTimes } from "../liveness/lease-times.ts";
 
@@ -144,6 +145,39 @@ test("a cluster that returns has its present endpoints, never those from before 
     assert.equal([...seen].at(-1), "vip 10.1.0.9");
     assert.ok(!seen.has("vip 10.1.0.7"), [...seen].join(", "));
   }));
+
+test("a cluster that returns without its objects has none of its endpoints used from before its failure", async () => {
+  const world = await ControllerWorld.withExport(["c1", "c2"], () => 0.5);
+  const [c1, c2] = world.clusters;
+  await world.pass(15_000);
+  c1.server.fail();
+  c1.kill();
+  await world.pass(60_000);
+  for (const kind of [
+    "services",
+    "serviceexports",
+    "serviceimports",
+    "endpointslices",
+    "leases",
+    "clusterproperties",
+    "secrets",
+    "namespaces",
+  ]) {
+    for (const object of [...c1.server.objects.list(kind)])
+      c1.server.objects.delete(kind, keyOf(object));
+  }
+  for (const name of ["kube-system", "clusterset-proxy"]) c1.namespace(name);
+  c1.server.down = false;
+  c1.introduce("c2");
+  c1.start();
+  const seen = new Set<string | undefined>();
+  for (let ms = 0; ms < 120_000; ms += 100) {
+    await world.pass(100);
+    seen.add(c2.imported()["shop/web"]);
+  }
+  assert.deepEqual([...seen], ["vip 10.1.0.7(serving)", undefined]);
+  await world.stop();
+});
 
 for (const seed of [1, 2, 3, 4, 5]) {
   test(`after an outage of its own API server, a cluster never uses its own endpoints as a last resort (seed ${seed})`, async () => {

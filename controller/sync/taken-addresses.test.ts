@@ -78,3 +78,19 @@ test("in any order of imports, VIPs stay, a namespace without any gets one while
       assert.equal(new Set(vips.values()).size, vips.size);
     },
   ));
+
+test("a VIP that was given to an import and is not used wakes those that wait for one, and not while it is chosen again", () => {
+  const taken = new TakenAddresses([cidr("241.0.0.0/24")]);
+  let freed = 0;
+  taken.freed = () => {
+    freed++;
+  };
+  const key = objectKey("shop", "web");
+  taken.reserveFor(key, ["241.0.0.1"]);
+  taken.lift(key);
+  taken.reserveFor(key, ["241.0.0.1"]);
+  assert.equal(freed, 0);
+  taken.lift(key);
+  taken.reserveFor(key, []);
+  assert.equal(freed, 1, "its creation was rejected, and it is exported no more");
+});

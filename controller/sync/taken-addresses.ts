@@ -18,6 +18,8 @@ export class TakenAddresses {
   readonly #owners = new Map<string, Set<string>>();
   /** Addresses by owner. */
   readonly #addresses = new Map<string, readonly string[]>();
+  /** Addresses of reservations that are lifted, by owner. */
+  readonly #lifted = new Map<string, readonly string[]>();
   #reserved: readonly Cidr[] = [];
   /** Addresses of the first range of a family: VIPs by namespace, and all that are in use. */
   readonly #held = new Map<string, number>();
@@ -50,19 +52,35 @@ export class TakenAddresses {
 
   /** Sets all addresses of an owner. Invalid ones are ignored. */
   take(owner: string, addresses: readonly string[]): void {
-    const before = this.#addresses.get(owner) ?? [];
-    for (const address of before) this.#release(owner, address);
-    const texts = canonicalAddresses(addresses);
-    if (texts.length === 0) this.#addresses.delete(owner);
-    else this.#addresses.set(owner, texts);
-    for (const text of texts) this.#add(owner, text);
-    // A reservation ends with each reconcile, and begins again.
-    if (!owner.startsWith(RESERVED) && before.some((one) => !this.#owners.has(one))) this.freed();
+    this.#replace(owner, addresses, this.#addresses.get(owner) ?? []);
   }
 
   /** Sets the VIPs that are given to an import, until it is seen with them. */
   reserveFor(key: ObjectKey, vips: readonly string[]): void {
-    this.take(`${RESERVED}${key}`, vips);
+    const owner = `${RESERVED}${key}`;
+    const before = this.#lifted.get(owner) ?? this.#addresses.get(owner) ?? [];
+    this.#lifted.delete(owner);
+    this.#replace(owner, vips, before);
+  }
+
+  /** The VIPs that were given to an import are free while others are chosen for it: `reserveFor` follows. */
+  lift(key: ObjectKey): void {
+    const owner = `${RESERVED}${key}`;
+    this.#lifted.set(owner, this.#addresses.get(owner) ?? []);
+    this.#set(owner, []);
+  }
+
+  /** `before`: what other imports could not have until now. */
+  #replace(owner: string, addresses: readonly string[], before: readonly string[]): void {
+    this.#set(owner, canonicalAddresses(addresses));
+    if (before.some((one) => !this.#owners.has(one))) this.freed();
+  }
+
+  #set(owner: string, addresses: readonly string[]): void {
+    for (const address of this.#addresses.get(owner) ?? []) this.#release(owner, address);
+    if (addresses.length === 0) this.#addresses.delete(owner);
+    else this.#addresses.set(owner, addresses);
+    for (const address of addresses) this.#add(owner, address);
   }
 
   #add(owner: string, address: string): void {
