@@ -173,6 +173,22 @@ describe("ConntrackFollower", () => {
     assert.equal(netlink.entries.length, 1, "no longer ours");
   });
 
+  for (const complete of [true, false]) {
+    test(`deletes UDP entries of an explicit VIP whose rules were kept, once its import is deleted, ${complete ? "by a complete pass" : "before a complete pass"}`, async () => {
+      const explicit = udp([A], { vips: ["198.51.100.7"] });
+      netlink.entries = [entry({ to: "198.51.100.7:53", at: `${B}:5353` })];
+      follower.kept([explicit]);
+      follower.proposed("demo/other", []);
+      follower.accepted(false);
+      await pass(5_000);
+      assert.equal(netlink.entries.length, 1, "its rules may have any endpoint");
+      follower.proposed("demo/serve", []);
+      follower.accepted(complete);
+      await pass(5_000);
+      assert.deepEqual(netlink.entries, []);
+    });
+  }
+
   for (const [what, before, after, scans] of [
     ["a UDP endpoint is added", [udp([A])], [udp([A, B])], "never"],
     ["a TCP endpoint is added", [tcp([A])], [tcp([A, B])], "never"],

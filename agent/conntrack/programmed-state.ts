@@ -36,6 +36,8 @@ export class ProgrammedState {
   /** Ports of the transaction under way, and of one that failed: any of them may be live. */
   #proposed: PortIndex | undefined;
   #failed: PortIndex | undefined;
+  /** Ports whose rules stay although nobody proposes them: which endpoints these rules have is not known. */
+  readonly #kept = new PortIndex();
   /** True after the first complete pass: before it, an unknown VIP may be live. */
   #complete = false;
   /** Destinations of explicit VIPs that were released, by this process or before its start, each with the number of its release: no range shows they were ours. */
@@ -58,10 +60,15 @@ export class ProgrammedState {
     this.#proposed.set(key, ports);
   }
 
-  /** An earlier process may have programmed these ports, and nobody proposes or removes them now: they are not released. */
+  /**
+   * An earlier process may have programmed these ports, and nobody proposes or removes them now: they are not released before their import is proposed
+   * without them.
+   */
   keep(ports: readonly ProgrammedPort[]): void {
     for (const port of ports)
       for (const destination of destinationsOf(port)) this.#released.delete(destination);
+    for (const [key, own] of Map.groupBy(ports, ({ importKey }) => importKey))
+      this.#kept.set(key, own);
   }
 
   /** The proposed ports are live, at a cost in proportion to them. `complete`: imports that were not proposed are gone. */
@@ -82,9 +89,10 @@ export class ProgrammedState {
   }
 
   #replace(proposed: PortIndex): Consequences {
-    for (const destination of this.#live.destinations) {
+    for (const destination of [...this.#live.destinations, ...this.#kept.destinations]) {
       if (proposed.at(destination) === undefined) this.#release(destination);
     }
+    for (const [key] of this.#kept.imports) this.#unkeep(key);
     this.#live = proposed;
     this.#complete = true;
     for (const destination of this.#released.keys()) {
@@ -123,6 +131,9 @@ export class ProgrammedState {
         }
       }
     }
+    for (const [key] of proposed.imports)
+      for (const [destination, port] of this.#unkeep(key))
+        if (!before.has(destination)) before.set(destination, port);
     for (const [destination, port] of before) {
       if (this.#live.at(destination) !== undefined || port.protocol === "SCTP") continue;
       this.#release(destination);
@@ -170,6 +181,14 @@ export class ProgrammedState {
     for (const [destination, release] of released) {
       if (this.#released.get(destination) === release) this.#released.delete(destination);
     }
+  }
+
+  /** The destinations of an import that were kept; from now on they are not. */
+  #unkeep(key: ObjectKey): (readonly [string, ProgrammedPort])[] {
+    const ports = this.#kept.of(key);
+    this.#kept.set(key, []);
+    this.#kept.drop(key);
+    return ports.flatMap((port) => destinationsOf(port).map((one) => [one, port] as const));
   }
 
   #release(destination: string): void {
