@@ -46,7 +46,7 @@ export interface Backend<State, Changes, Tx extends Transaction> {
    * Compares the kernel with the state: all of it, or, where the kernel reports changes, only after one; or a part each time, if
    * all would cost too much. Read-only, and allowed to run beside `apply`; the answer is then discarded. Rejects as `read` does.
    */
-  check(state: State, stop?: AbortSignal): Promise<Check<Tx>>;
+  check(state: State, scope?: CheckScope, stop?: AbortSignal): Promise<Check<Tx>>;
   /** Makes one transaction live, and updates `state` once the kernel has accepted it. */
   apply(tx: Tx, state: State): Promise<void>;
   /** Ends helper processes; leaves the kernel as it is. */
@@ -64,6 +64,12 @@ export interface Programmed {
   /** The VIPs (`Address.hex`), protocols and ports of all services, as texts: `f1000001 UDP 53`. */
   readonly destinations: Iterable<string>;
 }
+
+/**
+ * What a check looks for: all drift, which is the default; or only what is gone after a program has flushed everything, at a fraction of the cost.
+ * If the second reads nothing, because no program has changed anything, the first would read nothing either.
+ */
+export type CheckScope = "all" | "gone";
 
 /** The answer of a drift check. */
 export interface Check<Tx> {

@@ -1,52 +1,47 @@
 import type { Family } from "../../api/address.ts";
-import type { Reading } from "../backends/backend.ts";
+import type { CheckScope, Reading } from "../backends/backend.ts";
 
 /** Milliseconds until the first check: a backend may have believed at its start what this one reads. */
 export const FIRST_INTERVAL: number = 1_000;
-/** Milliseconds from one check to the next, at least. */
-const SHORTEST = { routine: 2_000, prompted: 1_000, none: 1_000 } as const;
-/** Milliseconds at most. */
+/** Milliseconds between two checks, at most. */
 const LONGEST = 60_000;
+
+/** What a check costs: one for what is `gone` whatever it reads, one for all drift by why it read. */
+type Kind = "gone" | "routine" | "prompted";
+/** Milliseconds from one check to the next of its kind, at least. */
+const SHORTEST: Readonly<Record<Kind, number>> = { gone: 1_000, routine: 2_000, prompted: 1_000 };
 /**
- * Checks that read the whole tables each time come after this many milliseconds, as long as each family's take no more than `MOST_SHARE`: VIPs that another
- * program has flushed are down until then.
+ * The shares of one processor that the checks of all families may take together, unless one takes so long that the longest interval applies. VIPs that another program
+ * has flushed are down until a check for what is gone. While other programs change rules: of two families with 1,000 services each, every rule is compared within 20 s.
  */
-const LONGEST_ROUTINE = 10_000;
-const MOST_SHARE = 0.05;
-/**
- * The shares of one processor that the checks of all families may take together, unless one takes so long that the longest interval applies. While other programs
- * change rules: of two families with 1,000 services each, every rule is compared within 15 s. A check that changes of ours have overlapped is repeated earlier (drift-check.ts).
- */
-const SHARES = { routine: 0.02, prompted: 0.04 } as const;
+const SHARES: Readonly<Record<Kind, number>> = { gone: 0.02, routine: 0.01, prompted: 0.03 };
 
 /**
- * How often the kernel is checked: every two seconds where a check is cheap, less often where it is not. A check that takes up to half a second of a
- * processor runs every ten seconds at least: it reads whole tables. Where the kernel counts changes, it is asked every second, and rules are read only after one by another program. Each
- * family has half of the share, and what the other does not use.
+ * How often the kernel is checked: every second for what is gone, and every two seconds for all drift, where that is cheap; less often where it is not. Where the kernel
+ * counts changes, it is asked every second, and rules are read only after one by another program. Each family has half of a share, and what the other does not use.
  */
 export class CheckInterval {
-  /** The share of time that each family's checks take now. */
-  readonly #taken = new Map<Family, number>();
-  /** Milliseconds that the last reading took, by family and reason: few prompted ones may follow many routine ones. */
+  /** The share of time that each family's checks take now, by scope. */
+  readonly #taken = new Map<CheckScope, Map<Family, number>>();
+  /** Milliseconds that the last reading took, by family and kind: few prompted ones may follow many routine ones. */
   readonly #last = new Map<string, number>();
 
   /**
-   * Milliseconds until the next check of a family, from the end of one that took `ms` of a processor. Only two slow checks in a row make
+   * Milliseconds until the next check of a family and scope, from the end of one that took `ms` of a processor. Only two slow checks in a row make
    * checks rarer: the first one of a process is slow, and so is one during which the process or the machine was stopped.
    */
-  after(family: Family, ms: number, reading: Reading): number {
-    if (reading === "none") return SHORTEST.none;
-    const kind = `${family} ${reading}`;
-    const usual = Math.min(ms, this.#last.get(kind) ?? 0);
-    this.#last.set(kind, ms);
-    const others = [...this.#taken].filter(([other]) => other !== family);
+  after(family: Family, ms: number, reading: Reading, scope: CheckScope = "all"): number {
+    if (reading === "none") return FIRST_INTERVAL;
+    const kind = scope === "gone" ? scope : reading;
+    const usual = Math.min(ms, this.#last.get(`${family} ${kind}`) ?? 0);
+    this.#last.set(`${family} ${kind}`, ms);
+    const shares = this.#taken.get(scope) ?? new Map<Family, number>();
+    this.#taken.set(scope, shares);
+    const others = [...shares].filter(([other]) => other !== family);
     const taken = others.reduce((sum, [, share]) => sum + share, 0);
-    const all = SHARES[reading];
-    const share = Math.max(all - taken, all / 2);
-    const most = reading === "routine" ? Math.max(LONGEST_ROUTINE, usual / MOST_SHARE) : LONGEST;
-    const wanted = Math.max(SHORTEST[reading], usual / share - usual);
-    const interval = Math.min(LONGEST, most, wanted);
-    this.#taken.set(family, usual / (usual + interval));
+    const share = Math.max(SHARES[kind] - taken, SHARES[kind] / 2);
+    const interval = Math.min(LONGEST, Math.max(SHORTEST[kind], usual / share - usual));
+    shares.set(family, usual / (usual + interval));
     return interval;
   }
 }

@@ -4,11 +4,18 @@ import { quiet } from "../../test/doubles/fake-backend.ts";
 import { FakeClock } from "../../test/doubles/fake-clock.ts";
 import { virtualService } from "../../test/generators/services.ts";
 import { ReconcilerStage } from "../../test/stages/reconciler-stage.ts";
-import { type Check, type Drift, UNCHANGED } from "../backends/backend.ts";
+import { type Check, type CheckScope, type Drift, UNCHANGED } from "../backends/backend.ts";
 import { DriftCheck } from "./drift-check.ts";
 
 const A = "demo/a";
 const B = "demo/b";
+/** Each scope takes so many milliseconds; only a check of everything finds `all`. */
+const slow =
+  (clock: FakeClock, ms: Record<CheckScope, number>, all: readonly Drift[], gone = all) =>
+  (_: unknown, scope: CheckScope = "all") =>
+    new Promise<Check<never>>((resolve) =>
+      clock.after(ms[scope], () => resolve(found(scope === "all" ? all : gone))),
+    );
 const found = (drift: readonly Drift[]): Check<never> => ({
   ...UNCHANGED,
   drift,
@@ -172,23 +179,67 @@ describe("while nothing changes", () => {
     assert.ok(bench.drifts.length > 0);
   });
 
-  test("while checks are slow and changes continuous, what is gone is found within seconds of the check that comes first", async () => {
-    const { backend, clock } = bench;
-    // Its interval is ten seconds.
-    const look = (drift: readonly Drift[]) => () =>
-      new Promise<Check<never>>((resolve) => clock.after(300, () => resolve(found(drift))));
-    Object.assign(backend, { check: look([]) });
-    await bench.pass(60_000);
-    Object.assign(backend, { check: look([FLUSHED]) });
-    const began = clock.now();
-    for (let i = 0; i < 1_000 && bench.drifts.length === 0; i++) {
-      bench.set(B, virtualService({ importKey: B, port: i + 1 }));
+  /** Moves the time on in small steps, until something has drifted; with changes, ten a second. */
+  async function passSlowly(ms: number, changes: "changes" | "no changes"): Promise<void> {
+    const end = bench.clock.now() + ms;
+    for (let i = 0; bench.clock.now() < end && bench.drifts.length === 0; i++) {
+      if (i % 5 === 0 && changes === "changes")
+        bench.set(B, virtualService({ importKey: B, port: (i % 60_000) + 1 }));
       await quiet();
-      clock.advance(100);
-      await quiet();
+      bench.clock.advance(20);
     }
-    const ms = clock.now() - began;
-    assert.ok(ms < 15_000, `${ms}`);
+    await quiet();
+  }
+
+  for (const [what, ms, drift, gone, seconds] of [
+    ["what is gone is found within 3 s", { gone: 20, all: 1_000 }, [], [FLUSHED], 3],
+    ["what was changed is found within 40 s", { gone: 20, all: 100 }, [CHANGED], [], 40],
+  ] as const) {
+    test(`while changes are continuous and checks of everything take ${ms.all} ms, ${what}`, async () => {
+      const { backend, clock } = bench;
+      Object.assign(backend, { check: slow(clock, ms, []) });
+      await passSlowly(60_000, "changes");
+      Object.assign(backend, { check: slow(clock, ms, drift, gone) });
+      const began = clock.now();
+      await passSlowly(200_000, "changes");
+      assert.equal(bench.drifts.length, 1);
+      const waited = (clock.now() - began) / 1_000;
+      assert.ok(waited <= seconds, `${waited}`);
+    });
+  }
+
+  for (const [changes, most] of [
+    ["no changes", 3],
+    ["changes", 4],
+  ] as const) {
+    test(`slow checks that find nothing take at most ${most} % of a processor, with ${changes}`, async () => {
+      const { backend, clock } = bench;
+      const ms = { gone: 40, all: 200 };
+      let busy = 0;
+      const check = slow(clock, ms, []);
+      Object.assign(backend, {
+        check: (state: unknown, scope: CheckScope) => {
+          busy += ms[scope];
+          return check(state, scope);
+        },
+      });
+      await passSlowly(60_000, changes);
+      busy = 0;
+      await passSlowly(150_000, changes);
+      const percent = busy / 1_500;
+      // The time may contain one check more than its share.
+      assert.ok(percent > 1 && percent <= most + ms.all / 1_500, `${percent}`);
+    });
+  }
+
+  test("what is gone is looked for every second, and repaired without a check of everything", async () => {
+    const { backend } = bench;
+    await bench.pass(60_500);
+    const { checks } = backend;
+    backend.gone = [FLUSHED];
+    await bench.pass(1_000, 500);
+    assert.deepEqual(backend.log, ["read"]);
+    assert.deepEqual([bench.drifts.length, backend.checks], [1, checks]);
   });
 
   test("a check that is requested comes at once, or after the pass that is running", async () => {
@@ -209,7 +260,7 @@ describe("while nothing changes", () => {
 
   test("stopping does not wait for a check that hangs", async () => {
     const { backend } = bench;
-    const hung = (_: unknown, stop?: AbortSignal) =>
+    const hung = (_: unknown, _scope: CheckScope, stop?: AbortSignal) =>
       new Promise<Check<never>>((_resolve, reject) => {
         stop?.addEventListener("abort", () => reject(new Error("stopped")));
       });
@@ -248,9 +299,9 @@ describe("garbage that a check finds", () => {
   test("is discarded if a change arrives first: the next check finds it again", async () => {
     const { promise, resolve } = Promise.withResolvers<void>();
     const check = stage.backend.check.bind(stage.backend);
-    stage.backend.check = async () => {
+    stage.backend.check = async (...args) => {
       await promise;
-      return check();
+      return check(...args);
     };
     stage.clock.advance(5_000);
     stage.set(B, virtualService({ importKey: B }));

@@ -1,6 +1,6 @@
 import { type BackoffBounds, backoff } from "../../common/backoff.ts";
 import type { Cancel, Clock } from "../../common/clock.ts";
-import type { Check, Drift, Reading } from "../backends/backend.ts";
+import type { Check, CheckScope, Drift, Reading } from "../backends/backend.ts";
 import { FIRST_INTERVAL } from "./check-interval.ts";
 import { driftKey, RepairPace } from "./repair-pace.ts";
 
@@ -8,10 +8,10 @@ import { driftKey, RepairPace } from "./repair-pace.ts";
 const BETWEEN_COMPARISONS = 900_000;
 /** Waits after checks that failed. */
 const RETRY: BackoffBounds = { min: 5_000, max: 300_000 };
-/** Checks in a row that passes may overlap before the next pass waits for one. */
+/** Checks of one scope in a row that passes may overlap before the next pass waits for one. */
 const MOST_OVERLAPPED = 3;
-/** A check whose result does not count, because a pass overlapped it, is repeated after this many times its duration, and after `least` milliseconds. */
-const AFTER_OVERLAPPED = { times: 4, least: 1_000 } as const;
+/** The part of the interval after which a check of everything is repeated whose result does not count, because a pass overlapped it. */
+const AFTER_OVERLAPPED = 1 / 2;
 
 /** What a drift check needs. */
 export interface DriftCheckOptions<Tx> {
@@ -19,14 +19,14 @@ export interface DriftCheckOptions<Tx> {
   /** Numbers in [0, 1). */
   readonly random: () => number;
   /** Checks the kernel. */
-  readonly check: (stop: AbortSignal) => Promise<Check<Tx>>;
+  readonly check: (scope: CheckScope, stop: AbortSignal) => Promise<Check<Tx>>;
   /** Milliseconds of processor time that this process and its programs have used. Absent: durations count. */
   readonly processorTime?: (() => number) | undefined;
-  /** Milliseconds from the end of a check that took so many to the next. */
-  readonly interval: (took: number, reading: Reading) => number;
+  /** Milliseconds from the end of a check that took so many to the next of its scope. */
+  readonly interval: (took: number, reading: Reading, scope: CheckScope) => number;
   /** Other programs have changed our rules; `repairIn`: milliseconds until a complete pass is due for it, because they do so again and again; else 0. */
   readonly drifted: (drift: readonly Drift[], repairIn: number) => void;
-  /** A check that no pass has overlapped found nothing. */
+  /** A check of everything that no pass has overlapped found nothing. */
   readonly clean: () => void;
   /** A check failed; `retryIn`: milliseconds until the next. */
   readonly failed: (error: unknown, retryIn: number) => void;
@@ -36,7 +36,8 @@ export interface DriftCheckOptions<Tx> {
 
 /**
  * Decides when the kernel is checked for changes by other programs, and when it is compared with the whole desired state.
- * Checks run beside passes, so that no change waits for one; a check that a pass has overlapped is discarded.
+ * Checks run beside passes, so that no change waits for one; a check that a pass has overlapped is discarded. What is gone is looked for first, and often; one
+ * that looks for all drift follows when it is due.
  */
 export class DriftCheck<Tx> {
   readonly #options: DriftCheckOptions<Tx>;
@@ -48,11 +49,15 @@ export class DriftCheck<Tx> {
   readonly #stop = new AbortController();
   /** Odd while a pass is running. */
   #passes = 0;
-  #overlapped = 0;
+  readonly #overlapped: Record<CheckScope, number> = { gone: 0, all: 0 };
   #failures = 0;
   #due = false;
+  /** What the check that is running, or comes next, looks for. */
+  #scope: CheckScope = "gone";
   /** Milliseconds to the next check, as of the last one. */
   #interval = FIRST_INTERVAL;
+  /** When the next check of everything is due. */
+  #allAt = 0;
   #garbage: Tx | undefined;
   /** A check is due, and waits for the end of the pass. */
   #overdue = false;
@@ -77,11 +82,12 @@ export class DriftCheck<Tx> {
 
   /** What the next pass waits for, because passes have overlapped too many checks; usually undefined. */
   get pending(): Promise<void> | undefined {
-    return this.#overlapped >= MOST_OVERLAPPED ? this.#checking : undefined;
+    return this.#overlapped[this.#scope] >= MOST_OVERLAPPED ? this.#checking : undefined;
   }
 
-  /** Checks now, or after what is running, instead of at the end of the interval. */
+  /** Checks everything now, or after what is running, instead of at the end of the interval. */
   soon(): void {
+    this.#allAt = 0;
     this.#cancelCheck?.();
     this.#cancelCheck = undefined;
     this.#overdue = this.#checking !== undefined || this.#passes % 2 === 1;
@@ -132,7 +138,7 @@ export class DriftCheck<Tx> {
   #after(ms: number): Cancel {
     return this.#options.clock.after(ms, () => {
       this.#cancelCheck = undefined;
-      this.#overdue = this.#overlapped >= MOST_OVERLAPPED && this.#passes % 2 === 1;
+      this.#overdue = this.#overlapped[this.#scope] >= MOST_OVERLAPPED && this.#passes % 2 === 1;
       if (!this.#overdue) this.#begin();
     });
   }
@@ -141,9 +147,10 @@ export class DriftCheck<Tx> {
     this.#overdue = false;
     this.#checking = this.#check().then((next) => {
       this.#checking = undefined;
-      if (this.#overdue && this.#passes % 2 === 0 && !this.#stop.signal.aborted) this.#begin();
-      else if (next !== undefined && !this.#stop.signal.aborted)
-        this.#cancelCheck = this.#after(next);
+      if (next === undefined || this.#stop.signal.aborted) return;
+      const isDue = this.#overdue || next === 0;
+      if (isDue && this.#passes % 2 === 0) this.#begin();
+      else this.#cancelCheck = this.#after(next);
     });
   }
 
@@ -162,36 +169,41 @@ export class DriftCheck<Tx> {
     this.#cancelRepair = clock.after(after, () => this.#fallDue());
   }
 
-  /** Returns the milliseconds until the next check; undefined if there is none. */
+  /** Returns the milliseconds until the next check, and sets its scope; undefined if there is none. */
   async #check(): Promise<number | undefined> {
     const { clock, random, check, interval, clean, failed, wake } = this.#options;
+    const scope = this.#scope;
     const began = clock.now();
     const time = this.#options.processorTime ?? (() => clock.now());
     const passes = this.#passes;
     try {
       const used = time();
-      const { drift, garbage, reading } = await check(this.#stop.signal);
+      const { drift, garbage, reading } = await check(scope, this.#stop.signal);
       const ms = clock.now() - began;
       // On a busy node a check takes longer, but costs no more. What a prompted one costs is not known: its program goes on running.
       const cost = reading === "routine" ? Math.min(ms, time() - used) : ms;
-      const next = interval(cost, reading);
-      this.#interval = next;
+      const next = interval(cost, reading, scope);
+      if (scope === "gone") this.#interval = next;
+      this.#scope = "gone";
       this.#failures = 0;
-      if (passes !== this.#passes || passes % 2 === 1) {
-        this.#overlapped++;
-        const { least, times } = AFTER_OVERLAPPED;
-        return Math.min(next, Math.max(least, times * cost));
-      }
-      this.#overlapped = 0;
+      const isOverlapped = passes !== this.#passes || passes % 2 === 1;
+      // What was requested meanwhile follows this one.
+      if (scope === "all" && !this.#overdue)
+        this.#allAt = clock.now() + next * (isOverlapped ? AFTER_OVERLAPPED : 1);
+      this.#overlapped[scope] = isOverlapped ? this.#overlapped[scope] + 1 : 0;
+      if (isOverlapped) return this.#interval;
       if (this.#stop.signal.aborted) return undefined;
-      if (drift.length === 0) {
+      if (drift.length > 0) this.#await(drift);
+      else if (scope === "gone" && reading !== "none") {
+        if (clock.now() < this.#allAt) return this.#interval;
+        this.#scope = "all";
+        return 0;
+      } else {
         clean();
         this.#garbage = garbage;
         if (garbage !== undefined) wake();
-        return next;
       }
-      this.#await(drift);
-      return next;
+      return this.#interval;
     } catch (error) {
       if (this.#stop.signal.aborted) return undefined;
       const retryIn = backoff(++this.#failures, RETRY, random());

@@ -108,9 +108,9 @@ export class Reconciler<State, Changes, Tx extends Transaction> {
       clock,
       random,
       processorTime: options.processorTime,
-      check: async (stop) =>
-        this.#state === undefined ? UNCHANGED : backend.check(this.#state, stop),
-      interval: (took, reading) => interval.after(family, took, reading),
+      check: async (scope, stop) =>
+        this.#state === undefined ? UNCHANGED : backend.check(this.#state, scope, stop),
+      interval: (took, reading, scope) => interval.after(family, took, reading, scope),
       drifted: (drift, repairIn) => this.#announcements.drifted(drift, repairIn),
       clean: () => this.#sawInSync(),
       failed: (error, retryIn) => events.checkFailed({ family, error, retryIn }),

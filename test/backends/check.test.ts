@@ -33,10 +33,13 @@ for (const backend of BACKENDS) {
       });
       after(() => lab.remove());
 
-      for (const { what, command, found, more } of backend.foreignChanges(family)) {
+      for (const { what, command, found, more, gone } of backend.foreignChanges(family)) {
         if (found === undefined) continue;
         test(`finds ${what}; one transaction repairs it`, async () => {
+          assert.deepEqual(await programmer.check(family, "gone"), []);
           await lab.node("c1", "n1").exec(["sh", "-c", command]);
+          // First: after a check of everything that finds nothing, none reads again.
+          if (gone) assert.notDeepEqual(await programmer.check(family, "gone"), []);
           const drift = (await programmer.check(family)).map(inShort).sort();
           const shown = more ? drift.filter((one) => found.includes(one)) : drift;
           assert.deepEqual([...new Set(shown)], found.toSorted(), drift.join("\n"));

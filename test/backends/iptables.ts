@@ -101,24 +101,28 @@ function foreignChangesOf(flavour: Flavour, family: Family): ForeignChange[] {
   return [
     {
       what: "a flushed nat table",
+      gone: true,
       command: input("*nat", "-F"),
       found: [`chain-changed nat ${root}`, `jump-missing nat PREROUTING ${root}`],
       more: true,
     },
     {
       what: "a flushed filter table",
+      gone: true,
       command: input("*filter", "-F"),
       found: ["chain-changed filter CSP-GUARD", "jump-missing filter FORWARD CSP-GUARD"],
       more: true,
     },
     {
       what: "flushed tables, and all chains deleted",
+      gone: true,
       command: input("*filter", "-F", "-X", "COMMIT", "*nat", "-F", "-X"),
       found: ["chain-missing filter CSP-GUARD", `chain-missing nat ${root}`],
       more: true,
     },
     {
       what: "a deleted jump",
+      gone: true,
       command: jump("nat", "OUTPUT", "-D"),
       found: [`jump-missing nat OUTPUT ${root}`],
     },

@@ -60,16 +60,19 @@ export const ipvs: TestedBackend = {
     return [
       {
         what: "servers that are flushed",
+        gone: true,
         command: "ipvsadm -C",
         found: vips.map((vip) => `server-missing TCP ${vip} 80`),
       },
       {
         what: "a guard that is deleted",
+        gone: true,
         command: `nft delete table ${ip} csp-ipvs`,
         found: [`guard-missing table ${ip} csp-ipvs`],
       },
       {
         what: "a device that is deleted",
+        gone: true,
         command: "ip link delete csp-ipvs0",
         found: vips.map((vip) => `vip-missing ${vip}`),
       },

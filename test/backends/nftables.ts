@@ -27,11 +27,13 @@ export const nftables: TestedBackend = {
     return [
       {
         what: "a table that is deleted",
+        gone: true,
         command: `nft delete table ${table}`,
         found: [`table-missing table ${table}`],
       },
       {
         what: "rules that are flushed",
+        gone: true,
         command: `nft flush chain ${table} translate`,
         found: [`table-changed table ${table}`],
       },

@@ -47,10 +47,10 @@ async function hold(request: Hold): Promise<Held> {
   return { done: String(tx), left: String(left), writesLeft: left.writes };
 }
 
-async function check({ family }: Check): Promise<string[]> {
+async function check({ family, scope }: Check): Promise<string[]> {
   const site = sites.get(family);
   if (site === undefined) throw new Error(`${family}: nothing was programmed`);
-  const { drift } = await site.backend.check(site.state);
+  const { drift } = await site.backend.check(site.state, scope);
   return drift.map(({ reason, what }) => `${reason} ${what}`).sort();
 }
 

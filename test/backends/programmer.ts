@@ -1,6 +1,7 @@
 import { connect } from "node:net";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
+import type { CheckScope } from "../../agent/backends/backend.ts";
 import type { BackendConfig } from "../../agent/backends/backend-kind.ts";
 import type { VirtualService } from "../../agent/plan/virtual-service.ts";
 import type { Family } from "../../api/address.ts";
@@ -27,6 +28,7 @@ export interface Hold {
 /** A drift check. */
 export interface Check {
   readonly kind: "check";
+  readonly scope: CheckScope;
   readonly family: Family;
 }
 
@@ -62,8 +64,8 @@ export class Programmer {
   }
 
   /** Drift since the last `hold`, each as its reason and object, in order. */
-  check(family: Family): Promise<string[]> {
-    return this.#request({ kind: "check", family });
+  check(family: Family, scope: CheckScope = "all"): Promise<string[]> {
+    return this.#request({ kind: "check", family, scope });
   }
 
   /** Removes all objects of ours, twice; returns the number of objects removed each time. */

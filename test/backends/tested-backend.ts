@@ -15,6 +15,8 @@ import type { AnyPure } from "../states/replay.ts";
 /** What another program does to rules of ours. */
 export interface ForeignChange {
   readonly what: string;
+  /** Present if a check for what is gone finds it. */
+  readonly gone?: true;
   /** A shell command; it may fail if there is no object to change. */
   readonly command: string;
   /** What a drift check of one import with several VIPs finds, as reason and object; absent if only reading finds it. */

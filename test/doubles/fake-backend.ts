@@ -1,6 +1,7 @@
 import type {
   Backend,
   Check,
+  CheckScope,
   Conflict,
   Drift,
   Programmed,
@@ -42,9 +43,11 @@ export class FakeBackend implements Backend<Imports, FakeChanges, FakeTransactio
   readonly log: string[] = [];
   /** The fate of the next reads and applies, one each. */
   readonly faults: (Fault | undefined)[] = [];
-  /** How often it was checked, and what checks give, or fail with. */
+  /** How often everything was checked, and what that gives, or checks fail with. */
   checks = 0;
   drift: readonly Drift[] = [];
+  /** What a check for what is gone gives. */
+  gone: readonly Drift[] = [];
   checkFails: Error | undefined;
   /** Which services it refuses when they are to be written. */
   refuses: (service: VirtualService) => boolean = () => false;
@@ -121,9 +124,10 @@ export class FakeBackend implements Backend<Imports, FakeChanges, FakeTransactio
     });
   }
 
-  async check(): Promise<Check<FakeTransaction>> {
-    this.checks++;
+  async check(_: Imports, scope: CheckScope = "all"): Promise<Check<FakeTransaction>> {
     if (this.checkFails !== undefined) throw this.checkFails;
+    if (scope === "gone") return { drift: this.gone, garbage: undefined, reading: "routine" };
+    this.checks++;
     const garbage = this.garbage.length === 0 ? undefined : transaction(new Map(), this.garbage);
     return { drift: this.drift, garbage, reading: "routine" };
   }

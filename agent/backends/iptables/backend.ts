@@ -1,18 +1,34 @@
 import type { ObjectKey } from "../../../api/names.ts";
 import type { NftCommits } from "../../system/nft-commits.ts";
-import { type Backend, type Check, type Drift, type Programmed, UNCHANGED } from "../backend.ts";
+import {
+  type Backend,
+  type Check,
+  type CheckScope,
+  type Drift,
+  type Programmed,
+  UNCHANGED,
+} from "../backend.ts";
 import type { OpenOptions } from "../backend-kind.ts";
 import { digitsOf } from "../nft/service-key.ts";
 import { RestoreProcess } from "./apply.ts";
 import { OWN, serviceChain } from "./chain-name.ts";
 import { diff, type IptablesTransaction } from "./diff.ts";
 import { type Flavour, type Tools, toolsOf } from "./flavour.ts";
-import { JumpOrder } from "./jump-order.ts";
+import { JumpOrder, type ListChains } from "./jump-order.ts";
 import { chainLister } from "./list.ts";
 import { ownersIn } from "./owner.ts";
 import { readBack } from "./read.ts";
 import { IptablesRuleset, type RulesetOptions } from "./ruleset.ts";
-import { BASES, type Changes, type Found, type KernelState, TABLES, tableOf } from "./state.ts";
+import {
+  BASES,
+  baseOf,
+  type Changes,
+  type Found,
+  type Jump,
+  type KernelState,
+  TABLES,
+  tableOf,
+} from "./state.ts";
 
 /** Options of an iptables backend. */
 export interface IptablesOptions extends RulesetOptions, Partial<OpenOptions> {
@@ -32,6 +48,7 @@ export interface IptablesOptions extends RulesetOptions, Partial<OpenOptions> {
 export class IptablesBackend implements Backend<KernelState, Changes, IptablesTransaction> {
   readonly #options: IptablesOptions;
   readonly #tools: Tools;
+  readonly #list: ListChains;
   readonly #order: JumpOrder;
   readonly #restore: RestoreProcess;
   /** What other programs had committed when the last check found no drift. */
@@ -40,7 +57,8 @@ export class IptablesBackend implements Backend<KernelState, Changes, IptablesTr
   constructor(options: IptablesOptions) {
     this.#options = options;
     this.#tools = toolsOf(options.flavour, options.family, options.within);
-    this.#order = new JumpOrder(chainLister(options.flavour, this.#tools));
+    this.#list = chainLister(options.flavour, this.#tools);
+    this.#order = new JumpOrder(this.#list);
     this.#restore = new RestoreProcess(this.#tools.restore, options.onRespawn, options.keep);
   }
 
@@ -76,13 +94,20 @@ export class IptablesBackend implements Backend<KernelState, Changes, IptablesTr
   }
 
   /** Compares all rules; with nft only if another program has committed anything since they were last as they should be. */
-  async check(state: KernelState, stop?: AbortSignal): Promise<Check<IptablesTransaction>> {
+  async check(
+    state: KernelState,
+    scope: CheckScope = "all",
+    stop?: AbortSignal,
+  ): Promise<Check<IptablesTransaction>> {
     const { commits } = this.#options;
     const others = await commits?.ofOthers();
     if (others !== undefined && others === this.#checkedAt) return UNCHANGED;
+    const reading = others === undefined ? "routine" : "prompted";
+    if (scope === "gone")
+      return { drift: await missingJumps(state, this.#list, stop), garbage: undefined, reading };
     const drift = await check(state, await readBack(this.#tools, stop), this.#order, stop);
     this.#checkedAt = drift.length === 0 ? others : undefined;
-    return { drift, garbage: undefined, reading: others === undefined ? "routine" : "prompted" };
+    return { drift, garbage: undefined, reading };
   }
 
   async apply(tx: IptablesTransaction, state: KernelState): Promise<void> {
@@ -119,6 +144,25 @@ export function programmed({ chains, entries }: KernelState): Programmed {
     destinations: entries?.keys() ?? [],
     has: (service) => chains.has(`nat ${serviceChain(service)}`),
   };
+}
+
+/** The jumps that are gone: whoever flushes or replaces a table takes them, and built-in chains are listed in no time. Rejects as the lister does. */
+async function missingJumps(
+  { jumps }: KernelState,
+  list: ListChains,
+  stop?: AbortSignal,
+): Promise<Drift[]> {
+  if (jumps.length === 0) return [];
+  const bases = await list(BASES, () => true, stop);
+  const expected = jumps.filter((jump) => bases.get(baseOf(jump)) !== undefined);
+  const rules = new Set(
+    [...bases].flatMap(([key, lines = []]) =>
+      lines.map((line): Jump => `${tableOf(key)[0]} ${line.slice(3)}`),
+    ),
+  );
+  const state = { chains: new Map(), jumps: expected.filter((jump) => rules.has(jump)) };
+  const drift = compare({ chains: new Map(), jumps: expected }, state);
+  return drift.map((one) => suspected(one, { state, bases }));
 }
 
 /** Compares everything that was read with the cached state, and finds jumps behind rules that take their packets. */

@@ -1,5 +1,6 @@
 import { CodedError } from "../../../common/errors.ts";
 import { execLines } from "../../system/run-program.ts";
+import { OWN } from "./chain-name.ts";
 import type { Flavour, Tools } from "./flavour.ts";
 import type { ListChains } from "./jump-order.ts";
 import { BASES, type ChainKey, TABLES, tableOf } from "./state.ts";
@@ -15,6 +16,11 @@ for at in $chains; do
   "$@" -t "\${at%%:*}" -S "\${at#*:}" 2>&1
   echo "= $? $at"
 done`;
+/**
+ * Lists a table up to the first rule in a chain of ours. Built-in chains come first, and printing a thousand services takes as long as reading them. If
+ * the tool fails, no chain is listed.
+ */
+const BUILT_IN_SCRIPT = `"$@" | sed '/^-A ${OWN}/q'`;
 /** The tool's exit status if the chain does not exist, or holds rules that iptables cannot express. */
 const NONE = "1";
 /** The shell's exit status if the program is not installed. */
@@ -78,7 +84,10 @@ function atOnce(tool: Tools["save"]): ListChains {
         if (line.startsWith(":")) chains.set(name, []);
         else if (line.startsWith("-A ") && keep(line)) chains.get(name)?.push(line);
       };
-      await execLines([...tool, "-t", table], onLine, { stop });
+      const save = [...tool, "-t", table] as const;
+      const isBuiltIn = keys.every((key) => BASES.includes(key));
+      const argv = isBuiltIn ? (["sh", "-c", BUILT_IN_SCRIPT, "sh", ...save] as const) : save;
+      await execLines(argv, onLine, { stop });
       for (const name of requested) listing.set(`${table} ${name}`, chains.get(name));
     }
     return listing;

@@ -4,7 +4,7 @@ import type { Scheduler } from "../../../api/scheduler.ts";
 import { CodedError } from "../../../common/errors.ts";
 import { NftCommits } from "../../system/nft-commits.ts";
 import { NftProcess } from "../../system/nft-process.ts";
-import type { Backend, Check, Conflict, Drift, Programmed } from "../backend.ts";
+import type { Backend, Check, CheckScope, Conflict, Drift, Programmed } from "../backend.ts";
 import type { OpenOptions } from "../backend-kind.ts";
 import { digitsOf, keysOf, type ServiceKey } from "../nft/service-key.ts";
 import { ServiceRuleset } from "../nft/service-ruleset.ts";
@@ -98,19 +98,24 @@ export class IpvsBackend implements Backend<KernelState, Changes, IpvsTransactio
 
   /**
    * Checks all servers, the destinations of some, addresses and sysctls; and the guard's tables, if another program has committed
-   * anything to nftables since they were last as they should be.
+   * anything to nftables since they were last as they should be. Without destinations it is fast, and who flushes takes their servers.
    */
-  async check(state: KernelState, stop?: AbortSignal): Promise<Check<IpvsTransaction>> {
+  async check(
+    state: KernelState,
+    scope: CheckScope = "all",
+    stop?: AbortSignal,
+  ): Promise<Check<IpvsTransaction>> {
     const { family, clusterSetCidrs } = this.#options;
     const ours = [...state.servers.keys()].filter((key) => isOurs(state, key));
-    const depth = new Set(this.#checked.next(ours));
+    const depth = new Set(scope === "all" ? this.#checked.next(ours) : []);
     const others = await this.#commits.ofOthers();
     const unchanged = others !== undefined && others === this.#checkedAt;
     const guard = unchanged ? state : await listGuard(family, "elements", stop);
     const found = await readBack(family, clusterSetCidrs, guard, depth, stop);
     const drift = compare(state, found, this.#options, depth);
     this.#checkedAt = drift.length === 0 ? others : undefined;
-    return { drift, garbage: await this.#garbage(state, stop), reading: "routine" };
+    const garbage = scope === "all" ? await this.#garbage(state, stop) : undefined;
+    return { drift, garbage, reading: "routine" };
   }
 
   /** What removes drained destinations, and the exception for another backend's rules once these are gone. */

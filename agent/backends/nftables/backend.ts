@@ -1,13 +1,20 @@
 import { addressFromHex, type Family } from "../../../api/address.ts";
 import { NftCommits } from "../../system/nft-commits.ts";
 import { NftProcess } from "../../system/nft-process.ts";
-import { type Backend, type Check, type Drift, type Programmed, UNCHANGED } from "../backend.ts";
+import {
+  type Backend,
+  type Check,
+  type CheckScope,
+  type Drift,
+  type Programmed,
+  UNCHANGED,
+} from "../backend.ts";
 import type { OpenOptions } from "../backend-kind.ts";
 import { digitsOf, keysOf, type ServiceKey } from "../nft/service-key.ts";
 import { ServiceRuleset } from "../nft/service-ruleset.ts";
 import { removeGarbage, runTransaction } from "./apply.ts";
 import { diff } from "./diff.ts";
-import { readBack } from "./read.ts";
+import { listRules, readBack } from "./read.ts";
 import { renderService } from "./render.ts";
 import { tableOf } from "./sets.ts";
 import type { SkeletonOptions } from "./skeleton.ts";
@@ -82,10 +89,17 @@ export class NftablesBackend implements Backend<KernelState, Changes, NftablesTr
   }
 
   /** Compares everything if another program has committed anything since it was last as it should be. */
-  async check(state: KernelState, stop?: AbortSignal): Promise<Check<NftablesTransaction>> {
+  async check(
+    state: KernelState,
+    scope: CheckScope = "all",
+    stop?: AbortSignal,
+  ): Promise<Check<NftablesTransaction>> {
     const others = await this.#commits.ofOthers();
     if (others !== undefined && others === this.#checkedAt) return UNCHANGED;
     const { family } = this.#options;
+    const reading = others === undefined ? "routine" : "prompted";
+    if (scope === "gone")
+      return { drift: await missing(state, family, stop), garbage: undefined, reading };
     const applied = this.#applied;
     this.#believes = false;
     const found = await readBack(family, "read", stop);
@@ -94,7 +108,7 @@ export class NftablesBackend implements Backend<KernelState, Changes, NftablesTr
     this.#checkedAt = isSame ? others : undefined;
     if (!isSame && others !== undefined && applied === this.#applied)
       this.#found = { others, state: found };
-    return { drift, garbage: undefined, reading: others === undefined ? "routine" : "prompted" };
+    return { drift, garbage: undefined, reading };
   }
 
   async apply(tx: NftablesTransaction, state: KernelState): Promise<void> {
@@ -143,6 +157,16 @@ function programmed({ services }: KernelState): Programmed {
     destinations: services.keys(),
     has: (service) => keysOf(service).some(isForwarded),
   };
+}
+
+/** The table, if rules of it are gone: whoever flushes or deletes it takes these. Rejects as `listRules` does. */
+async function missing(before: KernelState, family: Family, stop?: AbortSignal): Promise<Drift[]> {
+  if (before.rules.length === 0) return [];
+  const found = new Set(await listRules(family, stop));
+  const what = `table ${tableOf(family)}`;
+  if (found.size === 0) return [{ reason: "table-missing", what }];
+  const isWhole = before.rules.every((rule) => found.has(rule));
+  return isWhole ? [] : [{ reason: "table-changed", what }];
 }
 
 /** What other programs changed between two reads without a transaction of ours in between. PURE. */

@@ -54,6 +54,18 @@ export async function readBack(
   }
 }
 
+/** The comments of the rules of our table, as a state has them. Rejects as `readBack` does. */
+export async function listRules(family: Family, stop?: AbortSignal): Promise<readonly string[]> {
+  try {
+    const table = await tableRules(family, TABLE);
+    stop?.throwIfAborted();
+    return ruleMarks(table);
+  } catch (error) {
+    if (codeOf(error) !== "CSP_NETLINK_UNAVAILABLE") throw error;
+    return (await readAsText(family, stop)).rules;
+  }
+}
+
 async function readAsText(family: Family, stop: AbortSignal | undefined): Promise<KernelState> {
   const table = await listTable(tableOf(family), false, stop);
   if (table === undefined) return nothing();
@@ -78,8 +90,11 @@ const HOOKS = hooksOf(
 );
 
 function marksIn(table: TableRules, elementsOf: (set: string) => Elements | undefined) {
-  const rules = table.rules.map((comment, i) => markOf(table.chains[i] ?? "", comment));
-  return withGaps(allRules({ ...table, rules }, HOOKS), elementsOf);
+  return withGaps(allRules({ ...table, rules: ruleMarks(table) }, HOOKS), elementsOf);
+}
+
+function ruleMarks({ rules, chains }: TableRules): readonly string[] {
+  return rules.map((comment, i) => markOf(chains[i] ?? "", comment));
 }
 
 /**
