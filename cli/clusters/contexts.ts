@@ -7,6 +7,7 @@ import {
   kubeconfigFiles,
   type MergedKubeconfig,
   mergedKubeconfig,
+  readKubeconfigOnce,
 } from "../../common/kubernetes/kubeconfig-files.ts";
 import { createLogger } from "../../common/log.ts";
 import { isInside } from "../install/ranges.ts";
@@ -21,7 +22,7 @@ export interface ClusterFlags {
   /** Contexts, in order; absent: the current one. */
   readonly context?: readonly string[];
   readonly allContexts?: boolean;
-  /** Milliseconds for each answer of an API server. */
+  /** Milliseconds for each answer of an API server; 0: the default. */
   readonly requestTimeout?: number;
 }
 
@@ -40,12 +41,13 @@ export async function withClusters<Result>(
   const { signal } = terminal;
   const clusters: Cluster[] = [];
   try {
-    const contexts = chosen(mergedKubeconfig({ files }), flags);
+    const read = readKubeconfigOnce();
+    const contexts = chosen(mergedKubeconfig({ files, read }), flags);
     const proxyFor = (server: string) => environmentProxy(server, terminal.env);
     const { requestTimeout } = flags;
-    const limit = requestTimeout === undefined ? {} : { requestTimeout };
+    const limit = requestTimeout ? { requestTimeout } : {};
     for (const context of contexts) {
-      const kubeconfig = { files, context, proxyFor };
+      const kubeconfig = { files, context, proxyFor, read };
       // A context that is not there is a mistake in writing.
       mergedKubeconfig(kubeconfig);
       const began = waitingNote(context, terminal);

@@ -36,7 +36,7 @@ export class CredentialPlugin {
   async credentials(): Promise<PluginCredentials> {
     // The expiry is a time of day.
     if (this.#given !== undefined && Date.now() < this.#given.until) return this.#given.credentials;
-    const status = field(parseJson(await this.#print()), "status");
+    const status = field(parsed(await this.#print()), "status");
     const [token, cert, key] = ["token", "clientCertificateData", "clientKeyData"].map((name) =>
       textField(status, name),
     );
@@ -104,5 +104,14 @@ export class CredentialPlugin {
         KUBERNETES_EXEC_INFO: JSON.stringify(info),
       },
     };
+  }
+}
+
+/** The output of a plugin. Throws an Error that quotes no text, which holds credentials. */
+function parsed(printed: Buffer): unknown {
+  try {
+    return parseJson(printed);
+  } catch {
+    throw new Error("The plugin printed no JSON");
   }
 }

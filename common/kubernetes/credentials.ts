@@ -1,4 +1,4 @@
-import { readFileSync, statSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { type Agent, validateHeaderValue } from "node:http";
 import type { RequestOptions } from "node:https";
 import { createSecureContext } from "node:tls";
@@ -8,6 +8,7 @@ import { ApiFault } from "./api-fault.ts";
 import { type CredentialExpiry, expiriesOf } from "./credential-expiry.ts";
 import { PLUGIN_MS } from "./credential-plugin.ts";
 import { type KubeconfigOrigin, type LoadedConfig, loadKubeconfig } from "./kubeconfig.ts";
+import { fileVersion } from "./kubeconfig-files.ts";
 
 /** Timeout of getting credentials, in milliseconds: client-node has none for OIDC providers. */
 const CREDENTIALS_MS = PLUGIN_MS + 5000;
@@ -30,6 +31,8 @@ export interface CredentialsOptions {
   readonly kubeconfig: KubeconfigOrigin;
   readonly log: Logger;
   readonly clock: Clock;
+  /** Milliseconds to wait for credentials. */
+  readonly within?: number;
 }
 
 /** The credentials of a kubeconfig, read again for new requests: the file, its certificates and tokens may be rotated. */
@@ -84,7 +87,7 @@ export class Credentials {
   /** The current credentials. Throws an ApiFault, `no-credentials`, or the reason of the signal. */
   async access(signal: AbortSignal): Promise<Access> {
     signal.throwIfAborted();
-    const { clock } = this.#options;
+    const { clock, within = CREDENTIALS_MS } = this.#options;
     if (this.#latest !== undefined && clock.now() < this.#latest.until) return this.#latest.access;
     // All requests share one attempt, which may hang.
     this.#pending ??= this.#read()
@@ -99,9 +102,8 @@ export class Credentials {
         this.#pending = undefined;
       });
     const { promise, reject } = Promise.withResolvers<never>();
-    const cancel = clock.after(CREDENTIALS_MS, () =>
-      reject(new ApiFault("no-credentials", "Timed out getting credentials")),
-    );
+    const message = `Timed out after ${within / 1000} seconds getting credentials`;
+    const cancel = clock.after(within, () => reject(new ApiFault("no-credentials", message)));
     const stopped = (): void => reject(signal.reason);
     signal.addEventListener("abort", stopped);
     return Promise.race([this.#pending, promise]).finally(() => {
@@ -166,9 +168,7 @@ export class Credentials {
 
 /** Identifies a state of the kubeconfig file, also a missing one; constant for other origins. */
 function versionOf(path: KubeconfigOrigin): string {
-  if (typeof path !== "string") return "unchanging";
-  const stat = statSync(path, { throwIfNoEntry: false, bigint: true });
-  return stat === undefined ? "none" : `${stat.ino} ${stat.mtimeNs} ${stat.size}`;
+  return typeof path === "string" ? fileVersion(path) : "unchanging";
 }
 
 function tokenOf(path: string): string {

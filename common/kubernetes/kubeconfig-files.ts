@@ -1,6 +1,6 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, statSync } from "node:fs";
 import { delimiter, dirname, isAbsolute, join, resolve } from "node:path";
-import { parse } from "yaml";
+import { parse, YAMLParseError } from "yaml";
 import { field, isFields, textField } from "../../api/parse/fields.ts";
 import { shown } from "../../api/problem.ts";
 import { CodedError } from "../errors.ts";
@@ -13,7 +13,12 @@ export interface KubeconfigFiles {
   readonly context?: string;
   /** The proxy for a server without a `proxy-url`; absent, or undefined for a server: none. */
   readonly proxyFor?: (server: string) => string | undefined;
+  /** Default: `readKubeconfig`. */
+  readonly read?: ReadKubeconfig;
 }
+
+/** The content of a kubeconfig file. Throws CSP_KUBECONFIG, which names the file. */
+export type ReadKubeconfig = (file: string) => unknown;
 
 /** Kubeconfig files as one: in each list, the first entry of a name counts. All paths in it are absolute. */
 export interface MergedKubeconfig {
@@ -38,8 +43,15 @@ export function kubeconfigFiles(
   return listed.filter((file) => existsSync(file));
 }
 
-/** Reads and merges kubeconfig files. Throws CSP_KUBECONFIG, which names the file. */
-export function mergedKubeconfig({ files, context }: KubeconfigFiles): MergedKubeconfig {
+/**
+ * Reads and merges kubeconfig files: all entries, or those of `context`, so that an invalid entry concerns its own context only. Throws
+ * CSP_KUBECONFIG, which names the file.
+ */
+export function mergedKubeconfig({
+  files,
+  context,
+  read = readKubeconfig,
+}: KubeconfigFiles): MergedKubeconfig {
   const documents = files.map((file) => ({ document: read(file), directory: dirname(file) }));
   const merged = (list: string, part: string): unknown[] => {
     const entries = new Map<string, unknown>();
@@ -63,11 +75,21 @@ export function mergedKubeconfig({ files, context }: KubeconfigFiles): MergedKub
       `No context ${shown(context)} in ${files.join(", ")}: it has ${namesOf(contexts).join(", ") || "none"}`,
     );
   }
+  const all = { clusters: merged("clusters", "cluster"), users: merged("users", "user"), contexts };
+  const chosen = context === undefined ? all : entriesOf(context, all);
+  return { ...chosen, ...(current !== undefined && { "current-context": current }) };
+}
+
+/** The entries that one context names. */
+function entriesOf(context: string, { clusters, users, contexts }: MergedKubeconfig) {
+  const named = (entries: readonly unknown[], name: string | undefined) =>
+    entries.filter((entry) => textField(entry, "name") === name);
+  const own = named(contexts, context);
+  const names = field(own[0], "context");
   return {
-    clusters: merged("clusters", "cluster"),
-    users: merged("users", "user"),
-    contexts,
-    ...(current !== undefined && { "current-context": current }),
+    clusters: named(clusters, textField(names, "cluster") ?? ""),
+    users: named(users, textField(names, "user") ?? ""),
+    contexts: own,
   };
 }
 
@@ -80,12 +102,42 @@ function namesOf(contexts: readonly unknown[]): string[] {
   return contexts.flatMap((entry) => textField(entry, "name") ?? []);
 }
 
-function read(file: string): unknown {
+/** The content of a kubeconfig as it is now. */
+export function readKubeconfig(file: string): unknown {
   try {
-    return parse(readFileSync(file, "utf8"));
+    return parsedKubeconfig(readFileSync(file, "utf8"));
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
     throw new CodedError("CSP_KUBECONFIG", `${file}: ${why}`, { cause });
+  }
+}
+
+/** Reads each state of a file once: many contexts of one large file are opened one after the other. */
+export function readKubeconfigOnce(): ReadKubeconfig {
+  const read = new Map<string, { readonly version: string; readonly content: unknown }>();
+  return (file) => {
+    const version = fileVersion(file);
+    const known = read.get(file);
+    if (known?.version === version) return known.content;
+    const content = readKubeconfig(file);
+    read.set(file, { version, content });
+    return content;
+  };
+}
+
+/** Identifies a state of a file, also a missing one. */
+export function fileVersion(path: string): string {
+  const stat = statSync(path, { throwIfNoEntry: false, bigint: true });
+  return stat === undefined ? "none" : `${stat.ino} ${stat.mtimeNs} ${stat.size}`;
+}
+
+/** Parses a kubeconfig. Throws an Error that quotes no text, which holds credentials. PURE. */
+export function parsedKubeconfig(text: string): unknown {
+  try {
+    return parse(text);
+  } catch (thrown) {
+    const [at] = thrown instanceof YAMLParseError ? (thrown.linePos ?? []) : [];
+    throw new Error(at === undefined ? "not YAML" : `not YAML: line ${at.line}, column ${at.col}`);
   }
 }
 

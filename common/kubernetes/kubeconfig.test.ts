@@ -12,7 +12,12 @@ import { logLines } from "../../test/doubles/log-lines.ts";
 import { forAll } from "../../test/generators/for-all.ts";
 import { connect } from "./connect.ts";
 import { type InlineKubeconfig, KUBECONFIG_EXCEPTIONS, restricted } from "./inline-kubeconfig.ts";
-import { contextNames, kubeconfigFiles, mergedKubeconfig } from "./kubeconfig-files.ts";
+import {
+  contextNames,
+  kubeconfigFiles,
+  mergedKubeconfig,
+  readKubeconfigOnce,
+} from "./kubeconfig-files.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "kubeconfig-"));
 after(() => rmSync(directory, { recursive: true }));
@@ -70,11 +75,29 @@ test("a file that is missing or no YAML is an error that names it", () => {
     message: /none/,
   });
   const broken = join(directory, "broken");
-  writeFileSync(broken, "a: [");
-  assert.throws(() => mergedKubeconfig({ files: [broken] }), {
-    code: "CSP_KUBECONFIG",
-    message: /broken/,
+  for (const text of ["token: a: s3cret", "a: *s3cret", "a: [\n  s3cret"]) {
+    writeFileSync(broken, text);
+    assert.throws(
+      () => mergedKubeconfig({ files: [broken] }),
+      ({ code, message, cause }) =>
+        code === "CSP_KUBECONFIG" &&
+        /broken: not YAML/.test(message) &&
+        !`${message} ${(cause as Error).stack}`.includes("s3cret"),
+    );
+  }
+});
+
+test("each state of a file is read once, and the entries of a context are its own", () => {
+  const file = write("c/config", { "current-context": "a" });
+  const read = readKubeconfigOnce();
+  assert.equal(read(file), read(file));
+  write("c/config", { "current-context": "another" });
+  assert.deepEqual(read(file), { "current-context": "another" });
+  const { clusters, users, contexts } = mergedKubeconfig({
+    files: [FIRST, SECOND],
+    context: "two",
   });
+  assert.deepEqual([clusters.length, users.length, contexts.length], [1, 1, 1]);
 });
 
 test("the files are those of the flag, else those of KUBECONFIG that exist, else the user's own", () => {

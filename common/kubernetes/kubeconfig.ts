@@ -1,14 +1,13 @@
 import { readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { KubeConfig } from "@kubernetes/client-node/dist/config.js";
-import { parse } from "yaml";
 import { field, textField } from "../../api/parse/fields.ts";
 import { shown } from "../../api/problem.ts";
 import type { Clock } from "../clock.ts";
 import { CodedError } from "../errors.ts";
 import { CredentialPlugin } from "./credential-plugin.ts";
 import { type InlineKubeconfig, restricted } from "./inline-kubeconfig.ts";
-import { type KubeconfigFiles, mergedKubeconfig } from "./kubeconfig-files.ts";
+import { type KubeconfigFiles, mergedKubeconfig, parsedKubeconfig } from "./kubeconfig-files.ts";
 
 /** The path of a kubeconfig file, files as kubectl merges them, an inline one, or undefined for the service account of the pod. */
 export type KubeconfigOrigin = string | KubeconfigFiles | InlineKubeconfig | undefined;
@@ -71,7 +70,7 @@ function inCluster(config: KubeConfig): LoadedConfig {
 
 function fromFile(config: KubeConfig, path: string, clock: Clock): LoadedConfig {
   try {
-    return fromDocument(config, parse(readFileSync(path, "utf8")), dirname(path), clock);
+    return fromDocument(config, parsedKubeconfig(readFileSync(path, "utf8")), dirname(path), clock);
   } catch (cause) {
     throw invalid(path, cause instanceof Error ? cause.message : String(cause), cause);
   }
