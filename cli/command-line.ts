@@ -5,7 +5,10 @@ import { OUTPUTS } from "./output/document.ts";
 
 /** `a,b` as `--context a --context b`. */
 export function listed(value: string, before: readonly string[] = []): readonly string[] {
-  return [...before, ...value.split(",").filter((name) => name !== "")];
+  const names = value.split(",").filter((name) => name !== "");
+  // As from an unset variable of a script: nothing named is not everything.
+  if (names.length === 0) throw new InvalidArgumentError("Expected names, separated by commas.");
+  return [...before, ...names];
 }
 
 /** Adds the flags that name clusters (`ClusterFlags`). */
@@ -16,7 +19,7 @@ export function withClusterFlags(command: Command): Command {
       "contexts of the kubeconfig, separated by commas, one for each cluster; default: the current one",
       listed,
     )
-    .option("--all-contexts", "all contexts of the kubeconfig");
+    .addOption(new Option("--all-contexts", "all contexts of the kubeconfig").conflicts("context"));
   return withConnectionFlags(command);
 }
 
@@ -32,11 +35,11 @@ export function withConnectionFlags(command: Command): Command {
 }
 
 /** As kubectl has it: a number is one of seconds, and 0 is the default. */
-function requestTimeout(value: string): number | undefined {
+function requestTimeout(value: string): number {
   const milliseconds = /^\d{1,6}$/.test(value) ? Number(value) * 1000 : durationOf(value);
   if (milliseconds === undefined)
     throw new InvalidArgumentError("Expected a number and s, m, h or d.");
-  return milliseconds === 0 ? undefined : milliseconds;
+  return milliseconds;
 }
 
 /** Kinds of a dry run: by the plugin alone, or with checks of the API server. */

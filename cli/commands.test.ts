@@ -121,6 +121,22 @@ test("the examples of README are run as they are written, and do what README say
   );
 });
 
+test("clusters that a flag does not name, or names twice over, are a usage error", async () => {
+  await using one = await fakeMember("c1");
+  using user = new CommandLine({ one: one.inline });
+  for (const [argv, shown] of [
+    [["status", "--context", ""], /Expected names, separated by commas/],
+    [["drain", "c1", "--for", "1h", "--context", ","], /Expected names, separated by commas/],
+    [["leave", "one", "--absent", ""], /Expected names, separated by commas/],
+    [["export", "a", "--context", "one", "--all-contexts"], /'--all-contexts' cannot be used with/],
+  ] as const) {
+    const { code, note } = await user.run(...argv);
+    assert.equal(code, 2, note);
+    assert.match(note, shown);
+  }
+  assert.deepEqual(one.requests, []);
+});
+
 test("a drain that controllers would reject is a usage error, before anything is changed", async () => {
   using user = new CommandLine({});
   const long = "x".repeat(100);

@@ -3,7 +3,8 @@ import { rmSync } from "node:fs";
 import { createServer } from "node:http";
 import { connect } from "node:net";
 import { after, before, test } from "node:test";
-import { FakeApiServer, kubeconfigOf } from "../test/doubles/fake-api-server.ts";
+import { ANNOTATION_DRAIN, LABEL_PEER } from "../api/keys.ts";
+import { type Answer, FakeApiServer, kubeconfigOf } from "../test/doubles/fake-api-server.ts";
 import { fakeMember } from "../test/doubles/fake-member.ts";
 import { CommandLine } from "../test/stages/command-line.ts";
 
@@ -19,7 +20,16 @@ async function closedUrl(): Promise<string> {
   return url;
 }
 
+/** A user whose credentials a program prints. */
+function plugin(command: string, ...args: readonly string[]) {
+  return { exec: { apiVersion: "client.authentication.k8s.io/v1", command, args } };
+}
+
+const forbidden: Answer = (_, response) =>
+  void response.writeHead(403).end('{"kind":"Status","message":"not you"}');
+
 let one: FakeApiServer;
+let login: FakeApiServer;
 let bare: FakeApiServer;
 let silent: FakeApiServer;
 let gone: string;
@@ -34,6 +44,9 @@ before(async () => {
     },
   });
   silent = await FakeApiServer.start({ silent: true });
+  login = await FakeApiServer.start({
+    answerTo: () => (_, response) => void response.end("<html>log in</html>"),
+  });
   gone = await closedUrl();
   user = new CommandLine({
     one: one.inline,
@@ -44,11 +57,13 @@ before(async () => {
       '{"token":"secret"}',
       '{"exec":{"apiVersion":"client.authentication.k8s.io/v1","command":"/nonexistent/plugin"}}',
     ),
+    stuck: kubeconfigOf(one.url, plugin("sleep", "60")),
+    login: login.inline,
   });
 });
 after(async () => {
   user?.[Symbol.dispose]();
-  await Promise.all([one, bare, silent].map((server) => server?.[Symbol.asyncDispose]()));
+  await Promise.all([one, bare, silent, login].map((server) => server?.[Symbol.asyncDispose]()));
 });
 
 const ALL = ["--all-contexts", "--request-timeout", "1s"];
@@ -76,6 +91,8 @@ for (const [command, shown] of [
       note,
       /^error: keyless: .*\/nonexistent\/plugin.*; check the user of this context/m,
     );
+    assert.match(note, /^error: stuck: .*1 second/m);
+    assert.match(note, /^error: login: .*"<html>log in<\/html>"; .*a login page answers/m);
     assert.doesNotMatch(note, /CSP_|\n {4}at /);
   });
 
@@ -182,12 +199,76 @@ test("status: one row for each cluster of which nothing is known", async () => {
     ["silent", "stalled"],
     ["keyless", "no-credentials"],
     ["bare", "not-served"],
+    ["stuck", "no-credentials"],
+    ["login", "garbage"],
   ] as const) {
     const [row = "", problem = "", ...more] = rowsOf(context);
     assert.match(row, /^\S+ +unknown$/);
     assert.match(problem, new RegExp(`^\\S+ +cluster +${reason} +\\S+: \\S`));
     assert.deepEqual(more, []);
   }
+});
+
+test("status: pods that may not be listed are unknown, and not absent", async () => {
+  await using closed = await FakeApiServer.start({
+    answerTo: () => forbidden,
+  });
+  using reader = new CommandLine({ closed: closed.inline });
+  const { code, out } = await reader.run("status");
+  assert.equal(code, 1);
+  assert.match(out, /^closed +unknown +unknown/m);
+  assert.match(out, /^closed +reading controllers +forbidden/m);
+  assert.doesNotMatch(out, /there is no pod/);
+});
+
+test("a request timeout of 0 is the default", async () => {
+  const { code, out } = await user.run("explain", "shop/web", "--request-timeout", "0");
+  assert.equal(code, 3, out);
+});
+
+test("an invalid entry of a kubeconfig concerns its own context only", async () => {
+  using operator = new CommandLine({ one: one.inline, "": one.inline });
+  const { code, out } = await operator.run("explain", "shop/web", "--context", "one");
+  assert.equal(code, 3);
+  assert.match(out, /^Import: +shop\/web, programmed$/m);
+});
+
+test("drain and undrain: a cluster that rejects the change does not keep the others from it", async () => {
+  const metadata = {
+    ...{ namespace: "clusterset-proxy", name: "c9", labels: { [LABEL_PEER]: "c9" } },
+    annotations: { [ANNOTATION_DRAIN]: "until=2026-11-24T12:00:00Z" },
+  };
+  const objects = { secrets: [{ apiVersion: "v1", metadata }] };
+  await using closed = await FakeApiServer.start({
+    objects,
+    answerTo: ({ method }) => (method === "GET" ? undefined : forbidden),
+  });
+  await using open = await FakeApiServer.start({ objects });
+  using operator = new CommandLine({ closed: closed.inline, open: open.inline });
+  for (const argv of [
+    ["drain", "c9", "--for", "1h"],
+    ["undrain", "c9"],
+  ]) {
+    const { code, out, note } = await operator.run(...argv, "--all-contexts");
+    assert.equal(code, 1);
+    assert.match(out, /^open: secret\/c9 (un)?drained/m);
+    assert.match(note, /^error: closed: .*HTTP 403/m);
+  }
+});
+
+test("rotate names contexts of the same cluster", async () => {
+  using operator = new CommandLine({ one: one.inline, again: one.inline });
+  const { code, note } = await operator.run("rotate", "one", "again", "--yes");
+  assert.equal(code, 1);
+  assert.match(note, /^error: one and again are contexts of the same cluster\.$/m);
+});
+
+test("export by two contexts of the same cluster is not an error", async () => {
+  await using member = await fakeMember("cluster-1");
+  using operator = new CommandLine({ one: member.inline, again: member.inline });
+  const { code, out, note } = await operator.run("export", "shop/web", "--all-contexts");
+  assert.equal(code, 0, note);
+  assert.deepEqual(out.match(/(created|unchanged)$/gm)?.sort(), ["created", "unchanged"]);
 });
 
 test("leave of a cluster that never joined changes nothing, and says so", async () => {

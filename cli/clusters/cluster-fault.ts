@@ -17,6 +17,7 @@ const ADVICE: Partial<Readonly<Record<FaultReason, string>>> = {
   unauthorized: "log in again, or check the user of this context in the kubeconfig",
   forbidden: "see docs/guides/kubectl-plugin.md#rights",
   throttled: "try again later",
+  garbage: "check the address in the kubeconfig, and whether a proxy or a login page answers",
   "server-error": "check the API server, and try again",
 };
 

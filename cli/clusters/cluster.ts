@@ -66,7 +66,10 @@ export interface Cluster {
 /** Opens a cluster; connects with the first request. Rejects with CSP_KUBECONFIG. */
 export async function openCluster(options: ClusterOptions): Promise<Cluster> {
   const { kubeconfig, clock, log, signal, requestTimeout, began } = options;
-  const credentials = await Credentials.load({ kubeconfig, log, clock });
+  const credentials = await Credentials.load({
+    ...{ kubeconfig, log, clock },
+    ...(requestTimeout !== undefined && { within: requestTimeout }),
+  });
   const api = new HttpApiServer(
     credentials,
     `kubectl-clusterset/${VERSION}`,

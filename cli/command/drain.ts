@@ -108,14 +108,15 @@ async function drain(cluster: string, flags: DrainFlags, whole: Terminal): Promi
   return withPlaces(cluster, flags, changes, async (found, isComplete, isNamed) => {
     const places = preferred(found, flags.at);
     if (places.length === 0) return notFound(cluster, flags, terminal);
-    for (const place of places) await annotate(place, value, flags, changes);
+    const failed = await annotateAll(places, value, flags, changes);
+    if (failed === new Set(places.map(({ on }) => on)).size) return EXIT.failed;
     const end = new Date(until).toISOString();
     const [done, dry] = flags.dryRun === undefined ? ["is", ""] : ["would be", " (dry run)"];
     const what = `cluster ${cluster} ${done} drained until ${end}${dry}`;
     terminal.out(printable`${sentence(what, terminal)}\n`);
     // One statement of the cluster itself, or of the hub, counts everywhere.
     const isEverywhere = !isNamed && places[0]?.place !== "peer";
-    return isComplete || isEverywhere ? EXIT.well : EXIT.failed;
+    return failed === 0 && (isComplete || isEverywhere) ? EXIT.well : EXIT.failed;
   });
 }
 
@@ -127,11 +128,11 @@ async function undrain(cluster: string, flags: PlaceFlags, whole: Terminal): Pro
     const stated = places.filter(
       ({ place, drain: present }) => present !== undefined && place === (flags.at ?? place),
     );
-    for (const place of stated) await annotate(place, null, flags, changes);
+    const failed = await annotateAll(stated, null, flags, changes);
     const contexts = [...new Set(places.map(({ on }) => on.context))].join(", ");
     if (stated.length === 0)
       terminal.out(printable`no drain of cluster ${cluster} is stated in ${contexts}\n`);
-    return isComplete ? EXIT.well : EXIT.failed;
+    return failed === 0 && isComplete ? EXIT.well : EXIT.failed;
   });
 }
 
@@ -190,6 +191,21 @@ function ofOneClusterset(
 function preferred(places: readonly DrainPlace[], at: Place | undefined): DrainPlace[] {
   const kind = at ?? PLACES.find((one) => places.some(({ place }) => place === one));
   return places.filter(({ place }) => place === kind);
+}
+
+/** Annotates all places; returns in how many clusters that failed, which was said. */
+async function annotateAll(
+  places: readonly DrainPlace[],
+  value: string | null,
+  flags: PlaceFlags,
+  changes: Changes,
+): Promise<number> {
+  const clusters = [...new Set(places.map(({ on }) => on))];
+  const { failed } = await inEachCluster(clusters, changes.terminal, async (on) => {
+    for (const place of places.filter((one) => one.on === on))
+      await annotate(place, value, flags, changes);
+  });
+  return failed.length;
 }
 
 async function annotate(

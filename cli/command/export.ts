@@ -112,8 +112,15 @@ const createExport: Change = async ({ objects, context }, service, dryRun) => {
     );
   }
   if ((await objects.get(SERVICE_EXPORTS, service)) !== undefined) return "unchanged";
-  if (!dryRun) await objects.create(SERVICE_EXPORTS, { metadata: { ...service } });
-  return "created";
+  if (dryRun) return "created";
+  try {
+    await objects.create(SERVICE_EXPORTS, { metadata: { ...service } });
+    return "created";
+  } catch (thrown) {
+    // Another program has created it meanwhile, or this one by another context of the cluster.
+    if (thrown instanceof ApiFault && thrown.reason === "write-conflict") return "unchanged";
+    throw thrown;
+  }
 };
 
 const deleteExport: Change = async ({ objects }, service, dryRun) => {

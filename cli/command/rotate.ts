@@ -5,6 +5,7 @@ import { planRotation, rotateToken } from "../clusters/rotate-token.ts";
 import { type DryRun, dryRunOption, timeoutOption, withOutputFlag } from "../command-line.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
 import type { ClusterFacts } from "../install/facts.ts";
+import { sameClusters } from "../install/findings.ts";
 import { titleOf } from "../install/install-object.ts";
 import { membersOf, NO_FLAGS } from "../install/members.ts";
 import type { Output } from "../output/document.ts";
@@ -59,9 +60,11 @@ function rotate(
       readFacts(on, signal),
     );
     if (failed.length > 0) return EXIT.failed;
-    const found = membersOf(facts.map(withAnyRanges), NO_FLAGS, onHub && (await readHub(onHub)));
-    for (const fault of found.faults) note(printable`error: ${fault}\n`);
-    if (found.faults.length > 0) return EXIT.failed;
+    const hub = onHub && (await readHub(onHub));
+    const found = membersOf(facts.map(withAnyRanges), NO_FLAGS, hub);
+    const faults = [...found.faults, ...sameClusters({ members: found.members, hub })];
+    for (const fault of faults) note(printable`error: ${fault}\n`);
+    if (faults.length > 0) return EXIT.failed;
     const open = openMembers(found.members, members);
     const handovers =
       onHub === undefined

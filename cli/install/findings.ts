@@ -59,8 +59,8 @@ function faultsOf({ context, facts }: Member, { id, mode, manifests, dns }: Clus
   ];
 }
 
-/** Two contexts of one cluster, a hub that is a member, and IDs that two clusters have. */
-function sameClusters({ members, hub }: Clusterset): string[] {
+/** Two contexts of one cluster, a hub that is a member, and IDs that two clusters have, in sentences. PURE. */
+export function sameClusters({ members, hub }: Pick<Clusterset, "members" | "hub">): string[] {
   return members.flatMap((member, i) => {
     const twin = members.slice(i + 1).find(({ facts }) => facts.uid === member.facts.uid);
     const namesake = members

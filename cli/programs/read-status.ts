@@ -89,13 +89,20 @@ export async function readStatus(
   };
 }
 
+/** What `unread` names if nothing could be read. */
+const PARTS = ["controllers", "agents", "imports", "exports", "deployments"];
+
 /** Faults of a cluster as a whole; other ones are of a resource. */
 const OF_CLUSTER = ["unreachable", "stalled", "no-credentials", "unauthorized", "not-served"];
 
-/** Why nothing is known of a cluster: its API server answers nothing, or has no CRDs of ours, and there are no pods. */
+/** Why nothing is known of a cluster: nothing can be read, or its API server has no CRDs of ours, and there are no pods. */
 function unknownBy(unread: readonly UnreadPart[], pods: number): Unread | undefined {
   const imports = unread.find(({ what }) => what === "imports");
-  if (imports === undefined || pods > 0 || !OF_CLUSTER.includes(imports.reason)) return undefined;
+  if (imports === undefined || pods > 0) return undefined;
+  // Each missing right is named.
+  const failed = unread.flatMap(({ what, reason }) => (reason === "forbidden" ? [] : [what]));
+  const isNothing = PARTS.every((part) => failed.includes(part));
+  if (!isNothing && !OF_CLUSTER.includes(imports.reason)) return undefined;
   const { reason, detail } = imports;
   return { reason, detail };
 }

@@ -85,14 +85,26 @@ function noteOf({ state, silentSeconds, detail }: SeenCluster): string {
   return [silent, detail ?? ""].filter((part) => part !== "").join("; ");
 }
 
+const UNKNOWN: Cell = cell("unknown", "warning");
+
+/** True if the pods of a program could not be listed. */
+function isUnread({ unread }: ContextStatus, program: "controllers" | "agents"): boolean {
+  return unread.some(({ what }) => what === program);
+}
+
 function agentTable(all: readonly ContextStatus[], screen: Screen | undefined): Printable {
   const isFailover = all.some(({ failover }) => failover !== undefined);
-  const rows = all.map(({ context, controllers, agents, failover, unknown }) => {
-    if (unknown !== undefined) return [context, cell("unknown", "warning")];
+  const rows = all.map((status) => {
+    const { context, controllers, agents, failover, unknown } = status;
+    if (unknown !== undefined) return [context, UNKNOWN];
     return [
       context,
-      cell(ofDesired(controllers.ready, controllers.desired), controllers.severity),
-      cell(ofDesired(agents.ready, agents.desired ?? agents.pods), agents.severity),
+      isUnread(status, "controllers")
+        ? UNKNOWN
+        : cell(ofDesired(controllers.ready, controllers.desired), controllers.severity),
+      isUnread(status, "agents")
+        ? UNKNOWN
+        : cell(ofDesired(agents.ready, agents.desired ?? agents.pods), agents.severity),
       String(agents.inSync),
       String(agents.behind),
       String(agents.notReady),
@@ -146,12 +158,14 @@ interface Line {
 }
 
 /** Everything that is wrong in a context besides the other clusters, by what it is about. */
-function* problemLines({ controllers, agents, problems, unread, unknown }: ContextStatus) {
+function* problemLines(status: ContextStatus) {
+  const { controllers, agents, problems, unread, unknown } = status;
   if (unknown !== undefined) {
     yield ["cluster", lineOf({ ...unknown, severity: "warning" })] as const;
     return;
   }
-  if (controllers.severity !== "well") yield ["controllers", lineOf(controllers)] as const;
+  if (controllers.severity !== "well" && !isUnread(status, "controllers"))
+    yield ["controllers", lineOf(controllers)] as const;
   yield* agentLines(agents);
   for (const one of problems) yield [one.object, lineOf(one)] as const;
   for (const { what, ...why } of unread)

@@ -104,7 +104,8 @@ function leaderOf(controllers: readonly ControllerReading[]): ControllerReading 
   return leads ?? controllers.find(({ page }) => page !== undefined);
 }
 
-function controllersStatus({ controllers, desiredControllers }: ContextReading): ControllersStatus {
+function controllersStatus(reading: ContextReading): ControllersStatus {
+  const { controllers, desiredControllers } = reading;
   const ready = controllers.filter((one) => one.ready).length;
   const leader = controllers.find(({ page }) => field(page, "leader") === true);
   const counts = {
@@ -121,6 +122,11 @@ function controllersStatus({ controllers, desiredControllers }: ContextReading):
       ...(because !== undefined && { reason: because }),
       severity,
     };
+  }
+  const unlisted = reading.unread.find(({ what }) => what === "controllers");
+  if (unlisted !== undefined) {
+    const { reason, detail } = unlisted;
+    return { ...counts, reason, detail, severity: "warning" };
   }
   const unread = controllers.find((one) => one.unread !== undefined)?.unread;
   const detail = controllers.length === 0 ? "there is no pod" : "no replica leads";

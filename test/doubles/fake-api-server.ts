@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
@@ -19,6 +20,8 @@ interface FakeOptions {
   readonly without?: readonly string[];
   /** True: accepts requests, and never answers. */
   readonly silent?: boolean;
+  /** How a request is answered; undefined: as always. */
+  readonly answerTo?: (request: IncomingMessage) => Answer | undefined;
   /** Called with each request, which is answered after it. */
   readonly beforeAnswer?: () => Promise<void>;
 }
@@ -26,7 +29,7 @@ interface FakeOptions {
 /** An API server over HTTP, on the loopback, with a kubeconfig that leads to it: objects in memory, or what a test answers. */
 export class FakeApiServer implements AsyncDisposable {
   /** The default responses. */
-  readonly #memory = new MemoryApiServer("fake", systemClock, Math.random);
+  readonly #memory = new MemoryApiServer(randomUUID(), systemClock, Math.random);
   /** How the next requests are answered. */
   readonly answers: Answer[] = [];
   /** All requests, and when their connections ended. */
@@ -38,7 +41,8 @@ export class FakeApiServer implements AsyncDisposable {
   readonly #server: Server;
   readonly #heard: (() => void)[] = [];
 
-  private constructor({ objects = {}, without = [], silent = false, beforeAnswer }: FakeOptions) {
+  private constructor(options: FakeOptions) {
+    const { objects = {}, without = [], silent = false, beforeAnswer, answerTo } = options;
     this.#without = without;
     this.#memory.weather = CALM;
     for (const [resource, all] of Object.entries(objects))
@@ -48,7 +52,7 @@ export class FakeApiServer implements AsyncDisposable {
     this.#server = createServer((request, response) => {
       this.requests.push(request);
       for (const heard of this.#heard.splice(0)) heard();
-      const answer = this.answers.shift();
+      const answer = this.answers.shift() ?? answerTo?.(request);
       if (answer !== undefined) answer(request, response);
       else if (!silent)
         void Promise.resolve(beforeAnswer?.()).then(() => this.#answer(request, response));
