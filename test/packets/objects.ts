@@ -11,24 +11,15 @@ export interface PortObject {
   readonly port: number;
 }
 
-/** A pod of the address plan as an endpoint, in a condition. */
-export interface PlanEndpoint {
-  readonly pod: string;
-  readonly conditions: Readonly<Record<string, boolean>>;
-}
-
-const inCondition =
-  (conditions: Readonly<Record<string, boolean>>) =>
-  (pod: string): PlanEndpoint => ({ pod, conditions });
-
-/** Ready, by saying nothing. */
-export const ready = inCondition({});
-/** Neither ready nor serving. */
-export const notReady = inCondition({ ready: false, serving: false });
-/** Shutting down, and still answering. */
-export const terminating = inCondition({ ready: false, serving: true, terminating: true });
-/** Of a cluster that is stale: not ready, and perhaps still answering. */
-export const serving = inCondition({ ready: false, serving: true, terminating: false });
+const CONDITIONS: Readonly<Record<string, object>> = {
+  /** By saying nothing. */
+  ready: {},
+  "not-ready": { ready: false, serving: false },
+  /** Shutting down, and still answering. */
+  terminating: { ready: false, serving: true, terminating: true },
+  /** Of a cluster that is stale: not ready, and perhaps still answering. */
+  serving: { ready: false, serving: true, terminating: false },
+};
 
 /** What a slice may say beside its endpoints. */
 export interface SliceOptions {
@@ -50,33 +41,48 @@ export interface SliceOptions {
 /** The ports of servers by default. */
 export const TARGETS: readonly PortObject[] = [{ name: "http", protocol: "TCP", port: 8080 }];
 
-/** A slice of the import `key`: each endpoint with the address, node and zone that the plan gives it. */
-export function slice(
-  key: ObjectKey,
-  endpoints: readonly PlanEndpoint[],
-  options: SliceOptions = {},
-): object {
+/**
+ * A slice of the import `key`: each endpoint with the address, node and zone that the plan gives it. `endpoints`: pods of the
+ * plan, each with its condition unless it is ready, such as `c1/n1/a c1/n1/b:not-ready`.
+ */
+export function slice(key: ObjectKey, endpoints: string, options: SliceOptions = {}): object {
   const { family = "IPv4", active = true, ports = TARGETS } = options;
-  const first = nodeOf(endpoints[0]?.pod ?? "").cluster;
+  const first = nodeOf(endpoints).cluster;
   const cluster = options.cluster === undefined ? first : options.cluster;
   const region = options.region === undefined ? regionOf(cluster ?? "") : options.region;
   const name =
     options.name ?? `${key.split("/")[1]}-${cluster ?? "unknown"}-${family.toLowerCase()}`;
-  const objects = endpoints.map(({ pod, conditions }) => {
-    const node = nodeOf(pod);
-    return {
-      addresses: [addressAt(pod, family)],
-      conditions,
-      nodeName: options.node === undefined ? node.name : (options.node ?? undefined),
-      zone: ZONES[`${node.cluster}/${node.name}`],
-    };
-  });
+  const objects = endpoints
+    .split(" ")
+    .filter(Boolean)
+    .map((word) => {
+      const [pod = "", condition = "ready"] = word.split(":");
+      const node = nodeOf(pod);
+      return {
+        addresses: [addressAt(pod, family)],
+        conditions: CONDITIONS[condition],
+        nodeName: options.node === undefined ? node.name : (options.node ?? undefined),
+        zone: ZONES[`${node.cluster}/${node.name}`],
+      };
+    });
   const origin = { ...(cluster && { cluster }), ...(region && { region }) };
   const { properties } = options;
   return withMore(
     sliceObject(name, key, origin, ports, objects),
     active ? {} : { [LABEL_ACTIVE]: "false" },
     properties ? { [ANNOTATION_CLUSTER_PROPERTIES]: JSON.stringify(properties) } : {},
+  );
+}
+
+/** Slices of these endpoints, one for each cluster. */
+export function slices(
+  key: ObjectKey,
+  endpoints: string,
+  optionsOf: (cluster: string) => SliceOptions = () => ({}),
+): object[] {
+  const words = Object.groupBy(endpoints.split(" "), (word) => nodeOf(word).cluster);
+  return Object.entries(words).map(([cluster, some = []]) =>
+    slice(key, some.join(" "), optionsOf(cluster)),
   );
 }
 

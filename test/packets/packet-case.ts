@@ -78,12 +78,26 @@ export const atPart = (part: number, pod: string): Arrival => ({ ...at(pod), par
 /** Arrival at a pod, with the node's address. */
 export const masked = (pod: string, port = 8080): Arrival => ({ pod, port, masquerade: true });
 
+/** An expectation, or the pods at which connections arrive, with their ports unless these are 8080: `c1/n1/a c2/n1/a:8090`. */
+export type Expected = Expectation | `c${number}/${string}`;
+
 /** One flow. */
 export function flow(
   from: string,
   to: Target,
-  expect: Expectation,
+  expected: Expected,
   again: readonly Target[] = [],
 ): Flow {
-  return { from, to, expect, again };
+  return { from, to, expect: isExpectation(expected) ? expected : arrivals(expected), again };
+}
+
+function isExpectation(expected: Expected): expected is Expectation {
+  return typeof expected !== "string" || !expected.includes("/");
+}
+
+function arrivals(pods: string): Arrival[] {
+  return pods.split(" ").map((word) => {
+    const [pod = "", port = "8080"] = word.split(":");
+    return at(pod, Number(port));
+  });
 }

@@ -8,7 +8,7 @@ import { importObject } from "../generators/objects.ts";
 import { addressAt, homeFact, VIPS } from "./address-plan.ts";
 import { PACKET_CASES } from "./cases.ts";
 import { CERTAIN, chanceToNumber, either, isNear, isOneIn, NEVER, sameChance } from "./chance.ts";
-import { ready, slice } from "./objects.ts";
+import { slice } from "./objects.ts";
 import type { Packet } from "./packet.ts";
 import type { Expectation, Flow, PacketCase, Target } from "./packet-case.ts";
 import { applyTo, modelOf, planOf, rendered, wanted } from "./rendered.ts";
@@ -146,7 +146,7 @@ test("a client whose pod is removed gets another, and keeps it", () => {
     sessionAffinity: "ClientIP",
   });
   const tables = (...pods: readonly string[]): Tables => {
-    const objects = [serve, slice("demo/serve", pods.map(ready))];
+    const objects = [serve, slice("demo/serve", pods.join(" "))];
     return tablesOf(rendered(objects, homeFact(), "none").get("IPv4"));
   };
   const packet = packetOf("c1/n1/client", { protocol: "tcp", address: VIPS.first, port: 80 });
@@ -169,8 +169,8 @@ test("a client keeps its pod on one port although it gets another pod on a port 
   const https = { name: "https", protocol: "TCP", port: 8443 } as const;
   const objects = [
     importObject("demo/serve", [VIPS.first], ports, { sessionAffinity: "ClientIP" }),
-    slice("demo/serve", [ready("c1/n1/a")], { name: "both", ports: [http, https] }),
-    slice("demo/serve", [ready("c1/n1/b")], { name: "one", ports: [http] }),
+    slice("demo/serve", "c1/n1/a", { name: "both", ports: [http, https] }),
+    slice("demo/serve", "c1/n1/b", { name: "one", ports: [http] }),
   ];
   const tables = tablesOf(rendered(objects, homeFact(), "none").get("IPv4"));
   const packet = (port: number) =>
@@ -215,7 +215,7 @@ test("997 endpoints get equal shares", () => {
   const addresses = [...Array(997).keys()].map((i) => ({
     addresses: [`10.1.${(i >> 7) + 10}.${(i & 127) + 1}`],
   }));
-  const { metadata, ports } = slice("demo/serve", [ready("c1/n1/a")]) as Record<string, object>;
+  const { metadata, ports } = slice("demo/serve", "c1/n1/a") as Record<string, object>;
   const big = { kind: "EndpointSlice", addressType: "IPv4", metadata, ports, endpoints: addresses };
   const tables = tablesOf(rendered([serve, big], homeFact(), "none").get("IPv4"));
   const packet = packetOf("c1/n1/client", { protocol: "tcp", address: VIPS.first, port: 80 });

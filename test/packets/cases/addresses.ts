@@ -2,18 +2,16 @@ import { ANNOTATION_PREVIOUS_IPS } from "../../../api/keys.ts";
 import { cidr } from "../../generators/facts.ts";
 import { importObject, ipAddress } from "../../generators/objects.ts";
 import { addressAt, CLIENT, HOME, VIPS } from "../address-plan.ts";
-import { ready, slice } from "../objects.ts";
-import { at, flow, type PacketCase, packetCase, tcp, udp } from "../packet-case.ts";
+import { slice } from "../objects.ts";
+import { flow, type PacketCase, packetCase, tcp, udp } from "../packet-case.ts";
 
 const KEY = "demo/serve";
 const FAR = "demo/far";
 const HTTP = { name: "http", port: 80, protocol: "TCP" } as const;
-const A = ready("c1/n1/a");
-const B = ready("c1/n1/b");
 const V6 = { family: "IPv6" } as const;
 
 /** More explicit VIPs than get jumps of their own, scattered and close together. */
-export const MANY_EXPLICIT: readonly string[] = [
+const MANY_EXPLICIT: readonly string[] = [
   VIPS.explicit,
   ...[...Array(16).keys()].map((i) => `198.51.100.${i * 7 + 1}`),
   "203.0.113.200",
@@ -23,11 +21,11 @@ const MANY_EXPLICIT_SIX = [...Array(17).keys()].map((i) => `2001:db8:${i}::10`);
 /** Imports with VIPs on these addresses, each leading to the same endpoint. */
 const lead = (ips: readonly string[]) => [
   importObject(KEY, ips, [HTTP]),
-  slice(KEY, [A]),
-  slice(KEY, [A], V6),
+  slice(KEY, "c1/n1/a"),
+  slice(KEY, "c1/n1/a", V6),
 ];
 const arrive = (ips: readonly string[]) =>
-  ips.flatMap((ip) => [flow(CLIENT, tcp(ip, 80), [at("c1/n1/a")])]);
+  ips.flatMap((ip) => [flow(CLIENT, tcp(ip, 80), "c1/n1/a")]);
 
 /** Where the import beside leads to: an endpoint, and an explicit VIP of the other import. */
 const ENDPOINT = {
@@ -38,12 +36,12 @@ const ENDPOINT = {
 const beside = (ips: readonly string[]) => [
   ...lead(ips),
   importObject(FAR, [VIPS.far, VIPS.six], [HTTP]),
-  slice(FAR, [ready("c2/n1/a")]),
-  slice(FAR, [ready("c2/n1/a")], V6),
+  slice(FAR, "c2/n1/a"),
+  slice(FAR, "c2/n1/a", V6),
 ];
 const BESIDE = [CLIENT, HOME].flatMap((from) => [
-  flow(from, tcp(VIPS.far, 80), [at("c2/n1/a")]),
-  flow(from, tcp(VIPS.six, 80), [at("c2/n1/a")]),
+  flow(from, tcp(VIPS.far, 80), "c2/n1/a"),
+  flow(from, tcp(VIPS.six, 80), "c2/n1/a"),
   // The VIP is not programmed (`vip-in-use`): the endpoint keeps its address.
   flow(from, tcp(ENDPOINT.IPv4, 8080), "untouched"),
   flow(from, tcp(ENDPOINT.IPv6, 8080), "untouched"),
@@ -56,6 +54,9 @@ const SCATTERED = ["241", "242"].flatMap((first) =>
   [...Array(17).keys()].map((i) => `${first}.${i * 9}.${i * 7}.7`),
 );
 
+const TREE =
+  "241.0.0.1 241.0.0.14 241.0.0.16 241.0.1.1 241.0.15.254 241.0.16.1 241.255.255.254".split(" ");
+
 /** VIPs: how many, where, and of which family. */
 export const ADDRESS_CASES: readonly PacketCase[] = [
   packetCase(
@@ -63,35 +64,15 @@ export const ADDRESS_CASES: readonly PacketCase[] = [
     lead([VIPS.first, VIPS.second, VIPS.far]),
     arrive([VIPS.first, VIPS.second, VIPS.far]),
   ),
-  packetCase(
-    "VIPs in all parts of the prefix tree",
-    lead([
-      "241.0.0.1",
-      "241.0.0.14",
-      "241.0.0.16",
-      "241.0.1.1",
-      "241.0.15.254",
-      "241.0.16.1",
-      "241.255.255.254",
-    ]),
-    [
-      ...arrive([
-        "241.0.0.1",
-        "241.0.0.14",
-        "241.0.0.16",
-        "241.0.1.1",
-        "241.0.15.254",
-        "241.0.16.1",
-        "241.255.255.254",
-      ]),
-      flow(CLIENT, tcp("241.0.0.15", 80), "refused"),
-      flow(CLIENT, tcp("241.0.17.1", 80), "refused"),
-      flow(CLIENT, tcp("241.128.0.1", 80), "refused"),
-    ],
-  ),
+  packetCase("VIPs in all parts of the prefix tree", lead(TREE), [
+    ...arrive(TREE),
+    flow(CLIENT, tcp("241.0.0.15", 80), "refused"),
+    flow(CLIENT, tcp("241.0.17.1", 80), "refused"),
+    flow(CLIENT, tcp("241.128.0.1", 80), "refused"),
+  ]),
   packetCase("an explicit VIP outside the ClusterSet CIDR", lead([VIPS.explicit]), [
-    flow(CLIENT, tcp(VIPS.explicit, 80), [at("c1/n1/a")]),
-    flow(HOME, tcp(VIPS.explicit, 80), [at("c1/n1/a")]),
+    flow(CLIENT, tcp(VIPS.explicit, 80), "c1/n1/a"),
+    flow(HOME, tcp(VIPS.explicit, 80), "c1/n1/a"),
   ]),
   packetCase(
     "a port of an explicit VIP without an endpoint is refused",
@@ -135,7 +116,7 @@ export const ADDRESS_CASES: readonly PacketCase[] = [
   ]),
   packetCase(`${MANY_EXPLICIT.length} explicit VIPs`, lead([...MANY_EXPLICIT, VIPS.first]), [
     ...arrive([...MANY_EXPLICIT, VIPS.first]),
-    flow(HOME, tcp("198.51.100.8", 80), [at("c1/n1/a")]),
+    flow(HOME, tcp("198.51.100.8", 80), "c1/n1/a"),
     flow(CLIENT, tcp(VIPS.unknown, 80), "refused"),
   ]),
   packetCase(
@@ -168,18 +149,18 @@ export const ADDRESS_CASES: readonly PacketCase[] = [
         annotated(importObject(KEY, ["242.0.0.10", "fd00:242::10"], [HTTP]), {
           [ANNOTATION_PREVIOUS_IPS]: `${VIPS.first},${VIPS.six}`,
         }),
-        slice(KEY, [A]),
-        slice(KEY, [A], V6),
+        slice(KEY, "c1/n1/a"),
+        slice(KEY, "c1/n1/a", V6),
         importObject(FAR, [VIPS.far, "fd00:242::77", ...SCATTERED], [HTTP]),
-        slice(FAR, [B]),
-        slice(FAR, [B], V6),
+        slice(FAR, "c1/n1/b"),
+        slice(FAR, "c1/n1/b", V6),
       ],
       [
         ...arrive([VIPS.first, VIPS.six, "242.0.0.10", "fd00:242::10"]),
-        flow(HOME, tcp(VIPS.first, 80), [at("c1/n1/a")]),
-        flow(HOME, tcp("242.0.0.10", 80), [at("c1/n1/a")]),
+        flow(HOME, tcp(VIPS.first, 80), "c1/n1/a"),
+        flow(HOME, tcp("242.0.0.10", 80), "c1/n1/a"),
         ...[VIPS.far, "fd00:242::77", ...SCATTERED].map((ip) =>
-          flow(CLIENT, tcp(ip, 80), [at("c1/n1/b")]),
+          flow(CLIENT, tcp(ip, 80), "c1/n1/b"),
         ),
         ...[VIPS.unknown, VIPS.sixUnknown, "242.0.0.99", "fd00:242::99"].map((ip) =>
           flow(CLIENT, tcp(ip, 80), "refused"),
@@ -212,23 +193,25 @@ export const ADDRESS_CASES: readonly PacketCase[] = [
       annotated(importObject(KEY, [VIPS.first], [HTTP]), {
         [ANNOTATION_PREVIOUS_IPS]: "242.0.0.10",
       }),
-      slice(KEY, [A]),
+      slice(KEY, "c1/n1/a"),
     ],
     [
-      flow(CLIENT, tcp(VIPS.first, 80), [at("c1/n1/a")]),
+      flow(CLIENT, tcp(VIPS.first, 80), "c1/n1/a"),
       flow(CLIENT, tcp("242.0.0.10", 80), "untouched"),
     ],
     { real: false, node: (home) => ({ ...home, explicitVipCidrs: [] }) },
   ),
-  packetCase("IPv6 explicit VIPs, one and many", lead([VIPS.explicitSix, ...MANY_EXPLICIT_SIX]), [
-    ...arrive([VIPS.explicitSix, ...MANY_EXPLICIT_SIX]),
-  ]),
+  packetCase(
+    "IPv6 explicit VIPs, one and many",
+    lead([VIPS.explicitSix, ...MANY_EXPLICIT_SIX]),
+    arrive([VIPS.explicitSix, ...MANY_EXPLICIT_SIX]),
+  ),
   packetCase(
     "an explicit VIP outside the allowed ranges is not programmed",
     lead([VIPS.explicit, VIPS.first]),
     [
       flow(CLIENT, tcp(VIPS.explicit, 80), "untouched"),
-      flow(CLIENT, tcp(VIPS.first, 80), [at("c1/n1/a")]),
+      flow(CLIENT, tcp(VIPS.first, 80), "c1/n1/a"),
     ],
     { real: false, node: (home) => ({ ...home, explicitVipCidrs: [cidr("198.51.100.0/24")] }) },
   ),
@@ -242,33 +225,27 @@ export const ADDRESS_CASES: readonly PacketCase[] = [
     "dual stack: each family has its own endpoints and tiers",
     [
       importObject(KEY, [VIPS.first, VIPS.six], [HTTP]),
-      slice(KEY, [A, B]),
-      slice(KEY, [ready("c2/n1/a")], V6),
-      slice(KEY, [ready("c3/n1/a")], V6),
+      slice(KEY, "c1/n1/a c1/n1/b"),
+      slice(KEY, "c2/n1/a", V6),
+      slice(KEY, "c3/n1/a", V6),
     ],
     [
-      flow(CLIENT, tcp(VIPS.first, 80), [at("c1/n1/a"), at("c1/n1/b")]),
-      flow(CLIENT, tcp(VIPS.six, 80), [at("c2/n1/a")]),
-      flow(HOME, tcp(VIPS.six, 80), [at("c2/n1/a")]),
+      flow(CLIENT, tcp(VIPS.first, 80), "c1/n1/a c1/n1/b"),
+      flow(CLIENT, tcp(VIPS.six, 80), "c2/n1/a"),
+      flow(HOME, tcp(VIPS.six, 80), "c2/n1/a"),
       flow(CLIENT, tcp(VIPS.six, 81), "refused"),
       flow(CLIENT, udp(VIPS.six, 80), "refused"),
     ],
   ),
   packetCase(
     "IPv6 only: no IPv4 rules, with and without IPv4 slices",
-    [importObject(KEY, [VIPS.six], [HTTP]), slice(KEY, [B]), slice(KEY, [A], V6)],
-    [
-      flow(CLIENT, tcp(VIPS.six, 80), [at("c1/n1/a")]),
-      flow(CLIENT, tcp(VIPS.first, 80), "refused"),
-    ],
+    [importObject(KEY, [VIPS.six], [HTTP]), slice(KEY, "c1/n1/b"), slice(KEY, "c1/n1/a", V6)],
+    [flow(CLIENT, tcp(VIPS.six, 80), "c1/n1/a"), flow(CLIENT, tcp(VIPS.first, 80), "refused")],
   ),
   packetCase(
     "connections to a VIP of a family without endpoints are rejected",
-    [importObject(KEY, [VIPS.first, VIPS.six], [HTTP]), slice(KEY, [A])],
-    [
-      flow(CLIENT, tcp(VIPS.first, 80), [at("c1/n1/a")]),
-      flow(CLIENT, tcp(VIPS.six, 80), "refused"),
-    ],
+    [importObject(KEY, [VIPS.first, VIPS.six], [HTTP]), slice(KEY, "c1/n1/a")],
+    [flow(CLIENT, tcp(VIPS.first, 80), "c1/n1/a"), flow(CLIENT, tcp(VIPS.six, 80), "refused")],
   ),
   packetCase(
     "IPv6 affinity and UDP",
@@ -276,7 +253,7 @@ export const ADDRESS_CASES: readonly PacketCase[] = [
       importObject(KEY, [VIPS.six], [HTTP, { name: "dns", port: 53, protocol: "UDP" }], {
         sessionAffinity: "ClientIP",
       }),
-      slice(KEY, [A, B], {
+      slice(KEY, "c1/n1/a c1/n1/b", {
         ...V6,
         ports: [
           { name: "http", protocol: "TCP", port: 8080 },
@@ -285,12 +262,10 @@ export const ADDRESS_CASES: readonly PacketCase[] = [
       }),
     ],
     [
-      flow(
-        CLIENT,
+      flow(CLIENT, udp(VIPS.six, 53), "c1/n1/a:5353 c1/n1/b:5353", [
+        tcp(VIPS.six, 80),
         udp(VIPS.six, 53),
-        [at("c1/n1/a", 5353), at("c1/n1/b", 5353)],
-        [tcp(VIPS.six, 80), udp(VIPS.six, 53)],
-      ),
+      ]),
     ],
   ),
   packetCase(
@@ -299,24 +274,24 @@ export const ADDRESS_CASES: readonly PacketCase[] = [
       created(importObject(KEY, [VIPS.first], [HTTP]), "2026-01-03T00:00:00Z"),
       created(importObject("aaa/old", [VIPS.first], [HTTP]), "2026-01-02T00:00:00Z"),
       ipAddress(VIPS.first, KEY),
-      slice(KEY, [A]),
-      slice("aaa/old", [B]),
+      slice(KEY, "c1/n1/a"),
+      slice("aaa/old", "c1/n1/b"),
     ],
-    [flow(CLIENT, tcp(VIPS.first, 80), [at("c1/n1/a")])],
+    [flow(CLIENT, tcp(VIPS.first, 80), "c1/n1/a")],
   ),
   packetCase(
     "of two imports with one VIP, none gets it where nothing shows which was the first",
     [
       importObject(KEY, [VIPS.first], [HTTP]),
       importObject("aaa/old", [VIPS.first], [HTTP]),
-      slice(KEY, [A]),
-      slice("aaa/old", [B]),
+      slice(KEY, "c1/n1/a"),
+      slice("aaa/old", "c1/n1/b"),
     ],
     [flow(CLIENT, tcp(VIPS.first, 80), "refused")],
   ),
   packetCase(
     "a headless import has no VIP, also with one in its spec",
-    [importObject(KEY, [VIPS.first], [HTTP], { type: "Headless" }), slice(KEY, [A])],
+    [importObject(KEY, [VIPS.first], [HTTP], { type: "Headless" }), slice(KEY, "c1/n1/a")],
     [flow(CLIENT, tcp(VIPS.first, 80), "refused")],
   ),
   packetCase(
@@ -324,13 +299,10 @@ export const ADDRESS_CASES: readonly PacketCase[] = [
     [
       importObject(KEY, [], [HTTP]),
       importObject("shop/web", [VIPS.second], [HTTP]),
-      slice(KEY, [A]),
-      slice("shop/web", [B]),
+      slice(KEY, "c1/n1/a"),
+      slice("shop/web", "c1/n1/b"),
     ],
-    [
-      flow(CLIENT, tcp(VIPS.second, 80), [at("c1/n1/b")]),
-      flow(CLIENT, tcp(VIPS.first, 80), "refused"),
-    ],
+    [flow(CLIENT, tcp(VIPS.second, 80), "c1/n1/b"), flow(CLIENT, tcp(VIPS.first, 80), "refused")],
   ),
 ];
 

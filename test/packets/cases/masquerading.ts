@@ -2,13 +2,11 @@ import { MASQUERADES } from "../../../agent/backends/backend.ts";
 import { FAMILIES } from "../../../api/address.ts";
 import { importObject } from "../../generators/objects.ts";
 import { CLIENT, HOME, VIPS } from "../address-plan.ts";
-import { ready, type SliceOptions, slice } from "../objects.ts";
+import { type SliceOptions, slice } from "../objects.ts";
 import { at, flow, masked, type PacketCase, packetCase, tcp } from "../packet-case.ts";
 
 const KEY = "demo/serve";
 const HTTP = [{ name: "http", port: 80, protocol: "TCP" }];
-const A = ready("c1/n1/a");
-const B = ready("c1/n1/b");
 const SELF = "c1/n1/a";
 
 const NEAR = importObject(KEY, [VIPS.first, VIPS.six], HTTP);
@@ -16,12 +14,12 @@ const FAR = importObject("demo/far", [VIPS.second], HTTP);
 const EXPLICIT = importObject("demo/explicit", [VIPS.explicit], HTTP);
 const OBJECTS = [
   NEAR,
-  slice(KEY, [A, B]),
-  slice(KEY, [A, B], { family: "IPv6" }),
+  slice(KEY, "c1/n1/a c1/n1/b"),
+  slice(KEY, "c1/n1/a c1/n1/b", { family: "IPv6" }),
   FAR,
-  slice("demo/far", [ready("c2/n1/a")]),
+  slice("demo/far", "c2/n1/a"),
   EXPLICIT,
-  slice("demo/explicit", [A]),
+  slice("demo/explicit", "c1/n1/a"),
 ];
 
 /** Slices that say something else about where a pod of this node runs. */
@@ -69,15 +67,15 @@ export const MASQUERADE_CASES: readonly PacketCase[] = [
       `a pod that connects to itself, on a node without pod ranges, listed ${place}`,
       [
         NEAR,
-        ...FAMILIES.map((family) => slice(KEY, [A], { ...options, family })),
+        ...FAMILIES.map((family) => slice(KEY, "c1/n1/a", { ...options, family })),
         EXPLICIT,
-        slice("demo/explicit", [A], options),
+        slice("demo/explicit", "c1/n1/a", options),
       ],
       [VIPS.first, VIPS.six, VIPS.explicit].flatMap((vip) => [
         flow(SELF, tcp(vip, 80), [masked("c1/n1/a")]),
-        flow(CLIENT, tcp(vip, 80), [at("c1/n1/a")]),
+        flow(CLIENT, tcp(vip, 80), "c1/n1/a"),
         // Its address differs in the last bits only.
-        flow("c1/n1/b", tcp(vip, 80), [at("c1/n1/a")]),
+        flow("c1/n1/b", tcp(vip, 80), "c1/n1/a"),
       ]),
       { node: (home) => ({ ...home, podCidrs: [], nodePodCidrs: [] }) },
     ),
@@ -90,11 +88,11 @@ export const MASQUERADE_CASES: readonly PacketCase[] = [
         [...Array(18).keys()].map((i) => `198.51.100.${i + 1}`),
         HTTP,
       ),
-      slice(KEY, [A]),
+      slice(KEY, "c1/n1/a"),
     ],
     [
       flow(SELF, tcp("198.51.100.7", 80), [masked("c1/n1/a")]),
-      flow(CLIENT, tcp("198.51.100.7", 80), [at("c1/n1/a")]),
+      flow(CLIENT, tcp("198.51.100.7", 80), "c1/n1/a"),
       flow(HOME, tcp("198.51.100.18", 80), [masked("c1/n1/a")]),
     ],
     { masquerade: "off-cluster" },

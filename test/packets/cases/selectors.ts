@@ -2,8 +2,8 @@ import type { NodeFact } from "../../../agent/model/facts.ts";
 import { ANNOTATION_CLUSTER_SELECTORS } from "../../../api/keys.ts";
 import { importObject } from "../../generators/objects.ts";
 import { CLIENT, VIPS } from "../address-plan.ts";
-import { notReady, type PlanEndpoint, ready, serving, slice } from "../objects.ts";
-import { at, type Expectation, flow, type PacketCase, packetCase, tcp } from "../packet-case.ts";
+import { slice, slices } from "../objects.ts";
+import { type Expected, flow, type PacketCase, packetCase, tcp } from "../packet-case.ts";
 
 const KEY = "demo/serve";
 const HTTP = [{ name: "http", port: 80, protocol: "TCP" }];
@@ -12,9 +12,11 @@ const GPU = "gpu.example.com";
 const CONTINENT = "continent.example.com";
 
 /** The first node's cluster is in Europe; so is c3, though in another region. c2 has big machines. */
-const C1 = { [CONTINENT]: "europe" };
-const C2 = { [CONTINENT]: "asia", [GPU]: "big" };
-const C3 = { [CONTINENT]: "europe", [GPU]: "small" };
+const PROPERTIES: Readonly<Record<"c1" | "c2" | "c3", Readonly<Record<string, string>>>> = {
+  c1: { [CONTINENT]: "europe" },
+  c2: { [CONTINENT]: "asia", [GPU]: "big" },
+  c3: { [CONTINENT]: "europe", [GPU]: "small" },
+};
 
 type Selector = Readonly<Record<"matchProperties" | "matchExpressions", unknown>>;
 
@@ -33,101 +35,102 @@ const NOT_HERE = expressions({
 function selected(
   name: string,
   selectors: readonly Partial<Selector>[],
-  slices: readonly object[],
-  expect: Expectation,
+  endpoints: string | readonly object[],
+  expected: Expected,
   spec: object = {},
 ): PacketCase {
   const list = selectors.map((propertySelector) => ({ propertySelector }));
   const serve = importObject(KEY, [VIPS.first], HTTP, spec) as { metadata: object };
   const annotations = { [ANNOTATION_CLUSTER_SELECTORS]: JSON.stringify(list) };
   const annotated = { ...serve, metadata: { ...serve.metadata, annotations } };
-  const flows = [flow(CLIENT, tcp(VIPS.first, 80), expect)];
-  return packetCase(name, [annotated, ...slices], flows, { node: inEurope });
+  const flows = [flow(CLIENT, tcp(VIPS.first, 80), expected)];
+  const of = typeof endpoints === "string" ? located(endpoints) : endpoints;
+  return packetCase(name, [annotated, ...of], flows, { node: inEurope });
 }
 
 function inEurope(home: NodeFact): NodeFact {
-  return { ...home, properties: new Map(Object.entries(C1)) };
+  return { ...home, properties: new Map(Object.entries(PROPERTIES.c1)) };
 }
 
-const c1 = (...endpoints: readonly PlanEndpoint[]) => slice(KEY, endpoints, { properties: C1 });
-const c2 = (...endpoints: readonly PlanEndpoint[]) => slice(KEY, endpoints, { properties: C2 });
-const c3 = (...endpoints: readonly PlanEndpoint[]) => slice(KEY, endpoints, { properties: C3 });
-const ALL = [c1(ready("c1/n1/a")), c2(ready("c2/n1/a")), c3(ready("c3/n1/a"))];
+/** Slices with the properties of their clusters. */
+function located(endpoints: string): object[] {
+  return slices(KEY, endpoints, (cluster) => ({
+    properties: PROPERTIES[cluster as keyof typeof PROPERTIES],
+  }));
+}
+
+const ALL = "c1/n1/a c2/n1/a c3/n1/a";
 
 /** The clusters that get the traffic of imports with cluster selectors. */
 export const SELECTOR_CASES: readonly PacketCase[] = [
-  selected("selectors: the first entry that matches", [LOCAL, REGIONAL], ALL, [at("c1/n1/a")]),
-  selected("selectors: the first entry may be far away", [HAS_GPU, LOCAL], ALL, [
-    at("c2/n1/a"),
-    at("c3/n1/a"),
-  ]),
+  selected("selectors: the first entry that matches", [LOCAL, REGIONAL], ALL, "c1/n1/a"),
+  selected("selectors: the first entry may be far away", [HAS_GPU, LOCAL], ALL, "c2/n1/a c3/n1/a"),
   selected(
     "selectors: all requirements of an entry apply",
     [{ ...HAS_GPU, ...same(CONTINENT) }, LOCAL],
     ALL,
-    [at("c3/n1/a")],
+    "c3/n1/a",
   ),
   selected(
     "selectors: the second entry when no endpoint of the first is ready",
     [LOCAL, same(CONTINENT)],
-    [c1(notReady("c1/n1/a")), c2(ready("c2/n1/a")), c3(ready("c3/n1/a"))],
-    [at("c3/n1/a")],
+    "c1/n1/a:not-ready c2/n1/a c3/n1/a",
+    "c3/n1/a",
   ),
   selected(
     "selectors: the remainder when no endpoint of any entry is ready",
     [LOCAL, same(CONTINENT)],
-    [c1(notReady("c1/n1/a")), c2(ready("c2/n1/a")), c3(serving("c3/n1/a"))],
-    [at("c2/n1/a")],
+    "c1/n1/a:not-ready c2/n1/a c3/n1/a:serving",
+    "c2/n1/a",
   ),
-  selected("selectors: away from here, for as long as somebody else is ready", [NOT_HERE], ALL, [
-    at("c2/n1/a"),
-    at("c3/n1/a"),
-  ]),
+  selected(
+    "selectors: away from here, for as long as somebody else is ready",
+    [NOT_HERE],
+    ALL,
+    "c2/n1/a c3/n1/a",
+  ),
   selected(
     "selectors: other clusters first, and this one when no other has an endpoint",
     [NOT_HERE],
-    [c1(ready("c1/n1/a")), c2(notReady("c2/n1/a"))],
-    [at("c1/n1/a")],
+    "c1/n1/a c2/n1/a:not-ready",
+    "c1/n1/a",
   ),
-  selected("selectors: an empty list, all endpoints alike", [], ALL, [
-    at("c1/n1/a"),
-    at("c2/n1/a"),
-    at("c3/n1/a"),
-  ]),
-  selected("selectors: a property that the importer lacks brings nobody nearer", [same(GPU)], ALL, [
-    at("c1/n1/a"),
-    at("c2/n1/a"),
-    at("c3/n1/a"),
-  ]),
+  selected("selectors: an empty list, all endpoints alike", [], ALL, "c1/n1/a c2/n1/a c3/n1/a"),
+  selected(
+    "selectors: a property that the importer lacks brings nobody nearer",
+    [same(GPU)],
+    ALL,
+    "c1/n1/a c2/n1/a c3/n1/a",
+  ),
   selected(
     "selectors: another cluster that claims this region is not this cluster",
     [LOCAL, REGIONAL],
     [
-      c2(ready("c2/n1/a")),
-      slice(KEY, [ready("c3/n1/a")], {
+      ...located("c2/n1/a"),
+      slice(KEY, "c3/n1/a", {
         properties: { "cluster.clusterset.k8s.io": "c1", "region.topology.k8s.io": "eu-west" },
       }),
     ],
-    [at("c2/n1/a")],
+    "c2/n1/a",
   ),
   selected(
     "selectors: a slice of unknown origin is in the remainder, whatever its labels",
     [same(CONTINENT)],
-    [slice(KEY, [ready("c1/n1/a")], { cluster: null, properties: C1 }), c3(ready("c3/n1/a"))],
-    [at("c3/n1/a")],
+    [slice(KEY, "c1/n1/a", { cluster: null, properties: PROPERTIES.c1 }), ...located("c3/n1/a")],
+    "c3/n1/a",
   ),
   selected(
     "selectors: PreferSameZone narrows inside the entry, and does not skip it",
     [HAS_GPU],
-    [c1(ready("c1/n1/a")), c3(ready("c3/n1/a"), ready("c3/n1/b"))],
-    [at("c3/n1/a"), at("c3/n1/b")],
+    "c1/n1/a c3/n1/a c3/n1/b",
+    "c3/n1/a c3/n1/b",
     { trafficDistribution: "PreferSameZone" },
   ),
   selected(
     "selectors: internalTrafficPolicy Local uses this node only",
     [HAS_GPU, LOCAL],
-    [c1(ready("c1/n1/a"), ready("c1/n2/c")), c3(ready("c3/n1/a"))],
-    [at("c1/n1/a")],
+    "c1/n1/a c1/n2/c c3/n1/a",
+    "c1/n1/a",
     { internalTrafficPolicy: "Local" },
   ),
 ];
