@@ -15,7 +15,6 @@ function policy(name: string, spec: object, endpoints: string, expected: Expecte
 }
 
 const ZONE = { trafficDistribution: "PreferSameZone" };
-const CLOSE = { trafficDistribution: "PreferClose" };
 const NODE = { trafficDistribution: "PreferSameNode" };
 const LOCAL = { internalTrafficPolicy: "Local" };
 
@@ -28,45 +27,19 @@ const TWO_TARGETS = [
 /** How an import's own wishes narrow the choice inside the active tier. */
 export const POLICY_CASES: readonly PacketCase[] = [
   policy("PreferSameZone: this node's zone", ZONE, "c1/n1/a c1/n2/c", "c1/n1/a"),
-  policy("PreferClose is PreferSameZone", CLOSE, "c1/n1/a c1/n2/c", "c1/n1/a"),
   policy(
     "PreferSameZone does not widen: without an endpoint in the zone, all of the tier",
     ZONE,
     "c1/n2/c c2/n1/a",
     "c1/n2/c",
   ),
-  policy(
-    "PreferSameZone selects among ready endpoints",
-    ZONE,
-    "c1/n1/a:not-ready c1/n2/c",
-    "c1/n2/c",
-  ),
-  policy(
-    "PreferSameZone applies to zones of another cluster of the region",
-    ZONE,
-    "c2/n1/a",
-    "c2/n1/a",
-  ),
   policy("PreferSameNode: this node's endpoints", NODE, "c1/n1/a c1/n2/c", "c1/n1/a"),
-  policy("PreferSameNode without one here: all of the tier", NODE, "c1/n2/c", "c1/n2/c"),
-  policy(
-    "PreferSameNode means this cluster's node, not another cluster's node of the same name",
-    NODE,
-    "c2/n1/a c2/n1/b",
-    "c2/n1/a c2/n1/b",
-  ),
   policy("internalTrafficPolicy Local: this node's endpoints", LOCAL, "c1/n1/a c1/n2/c", "c1/n1/a"),
   policy(
     "internalTrafficPolicy Local: without an endpoint on this node, rejected",
     LOCAL,
     "c1/n2/c c2/n1/a",
     "refused",
-  ),
-  policy(
-    "internalTrafficPolicy Local: a terminating endpoint on this node is used if there is no other",
-    LOCAL,
-    "c1/n1/a:terminating c1/n2/c",
-    "c1/n1/a",
   ),
   packetCase(
     "ClientIP affinity: a client keeps its pod, on all ports of the import",

@@ -66,12 +66,6 @@ export const SELECTOR_CASES: readonly PacketCase[] = [
   selected("selectors: the first entry that matches", [LOCAL, REGIONAL], ALL, "c1/n1/a"),
   selected("selectors: the first entry may be far away", [HAS_GPU, LOCAL], ALL, "c2/n1/a c3/n1/a"),
   selected(
-    "selectors: all requirements of an entry apply",
-    [{ ...HAS_GPU, ...same(CONTINENT) }, LOCAL],
-    ALL,
-    "c3/n1/a",
-  ),
-  selected(
     "selectors: the second entry when no endpoint of the first is ready",
     [LOCAL, same(CONTINENT)],
     "c1/n1/a:not-ready c2/n1/a c3/n1/a",
@@ -84,47 +78,16 @@ export const SELECTOR_CASES: readonly PacketCase[] = [
     "c2/n1/a",
   ),
   selected(
-    "selectors: away from here, for as long as somebody else is ready",
-    [NOT_HERE],
-    ALL,
-    "c2/n1/a c3/n1/a",
-  ),
-  selected(
     "selectors: other clusters first, and this one when no other has an endpoint",
     [NOT_HERE],
     "c1/n1/a c2/n1/a:not-ready",
     "c1/n1/a",
-  ),
-  selected("selectors: an empty list, all endpoints alike", [], ALL, "c1/n1/a c2/n1/a c3/n1/a"),
-  selected(
-    "selectors: a property that the importer lacks brings nobody nearer",
-    [same(GPU)],
-    ALL,
-    "c1/n1/a c2/n1/a c3/n1/a",
-  ),
-  selected(
-    "selectors: another cluster that claims this region is not this cluster",
-    [LOCAL, REGIONAL],
-    [
-      ...located("c2/n1/a"),
-      slice(KEY, "c3/n1/a", {
-        properties: { "cluster.clusterset.k8s.io": "c1", "region.topology.k8s.io": "eu-west" },
-      }),
-    ],
-    "c2/n1/a",
   ),
   selected(
     "selectors: a slice of unknown origin is in the remainder, whatever its labels",
     [same(CONTINENT)],
     [slice(KEY, "c1/n1/a", { cluster: null, properties: PROPERTIES.c1 }), ...located("c3/n1/a")],
     "c3/n1/a",
-  ),
-  selected(
-    "selectors: PreferSameZone narrows inside the entry, and does not skip it",
-    [HAS_GPU],
-    "c1/n1/a c3/n1/a c3/n1/b",
-    "c3/n1/a c3/n1/b",
-    { trafficDistribution: "PreferSameZone" },
   ),
   selected(
     "selectors: internalTrafficPolicy Local uses this node only",

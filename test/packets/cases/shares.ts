@@ -125,18 +125,6 @@ const WALL_CASES: readonly PacketCase[] = [
     "refused",
   ),
   annotated(
-    "walls: nobody outside at the last resort",
-    WALL,
-    "c2/n1/a:serving c2/n1/b:terminating",
-    "refused",
-  ),
-  annotated(
-    "walls: inside, one that only serves, before ready ones outside",
-    WALL,
-    "c2/n1/a c3/n1/a:serving",
-    "c3/n1/a",
-  ),
-  annotated(
     "walls: an endpoint of unknown origin is outside",
     WALL,
     [slice(KEY, "c1/n1/a", { cluster: null })],
@@ -147,12 +135,6 @@ const WALL_CASES: readonly PacketCase[] = [
     NEVER,
     "c3/n1/a",
     "refused",
-  ),
-  annotated(
-    "walls: without selectors, another cluster of this region",
-    NEVER,
-    "c2/n1/a c3/n1/a",
-    "c2/n1/a",
   ),
   packetCase(
     "walls: datagrams, too",
@@ -175,18 +157,6 @@ const ENOUGH_CASES: readonly PacketCase[] = [
     "min-ready: the next tier that has enough",
     TWO,
     `c1/n1/a c1/n1/b:not-ready c1/n2/c:not-ready ${C2} ${C3}`,
-    C2,
-  ),
-  annotated(
-    "min-ready: the nearest ready one where no tier has enough",
-    TWO,
-    `c1/n1/a c1/n1/b:not-ready ${C3}`,
-    "c1/n1/a",
-  ),
-  annotated(
-    "min-ready: a part of the endpoints",
-    { [ANNOTATION_MIN_READY]: "60%" },
-    `c1/n1/a c1/n1/b:not-ready ${C2} ${C3}`,
     C2,
   ),
 ];
