@@ -35,52 +35,62 @@ const PLAIN_RECORD = {
   sessionAffinity: "None",
 };
 
-const OTHER_LABEL = { labels: { [LABEL_RECORD]: "other.demo" } };
+const label = (name: string, value: unknown) => ({ labels: { [name]: value } });
+const annotation = (name: string, value: unknown) => ({ annotations: { [name]: value } });
+const OTHER_LABEL = label(LABEL_RECORD, "other.demo");
 const RECORD_LABEL = `metadata.labels[${LABEL_RECORD}]`;
 const SOURCE_LABEL = `metadata.labels[${LABEL_SOURCE_CLUSTER}]`;
-const labelled = (labels: object) => ({
-  annotations: { [ANNOTATION_EXPORTED_LABELS]: JSON.stringify(labels) },
-});
-const annotated = (annotations: object) => ({
-  annotations: { [ANNOTATION_EXPORTED_ANNOTATIONS]: JSON.stringify(annotations) },
-});
+const labelled = (labels: object) => annotation(ANNOTATION_EXPORTED_LABELS, JSON.stringify(labels));
+const annotated = (annotations: object) =>
+  annotation(ANNOTATION_EXPORTED_ANNOTATIONS, JSON.stringify(annotations));
 const LABELS_PATH = `metadata.annotations[${ANNOTATION_EXPORTED_LABELS}]`;
 const ANNOTATIONS_PATH = `metadata.annotations[${ANNOTATION_EXPORTED_ANNOTATIONS}]`;
 const AT_PATH = `metadata.annotations[${ANNOTATION_EXPORTED_AT}]`;
 const many = (count: number) =>
   Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${100 + i}`, "v"]));
+const manyPorts = (count: number) =>
+  Array.from({ length: count }, (_, i) => ({ name: `p${i}`, protocol: "TCP", port: i + 1 }));
 const carried = (labels: object, annotations: object = {}) => ({
   metadata: { labels, annotations },
 });
+const POLICIES = {
+  "clusterset-proxy.io/cluster-selectors": "[]",
+  "clusterset-proxy.io/cluster-weights": "c1=1",
+  "clusterset-proxy.io/min-ready": "3",
+  "clusterset-proxy.io/on-endpoint-death": "reset",
+  "clusterset-proxy.io/unselected-clusters": "never",
+};
+/** Keys of deployment tools, which the object of another cluster must not have. */
+const OF_TOOLS = [
+  ...["app.kubernetes.io/instance", "app.kubernetes.io/managed-by", "argocd.argoproj.io/instance"],
+  ...["helm.sh/chart", "kubectl.kubernetes.io/a", "kustomize.toolkit.fluxcd.io/name"],
+  "objectset.rio.cattle.io/hash",
+];
 
 describe("a record", () => {
   const cases: ParseCases<Change> = {
     "that is plain": [{}, {}],
     "of a headless Service": [{ spec: { type: "Headless" } }, { headless: true }],
-    "without the label, so somebody's own": [{ labels: { [LABEL_RECORD]: null } }, undefined],
+    "without the label, so somebody's own": [label(LABEL_RECORD, null), undefined],
     "in another namespace": [{ namespace: "demo" }, undefined, "misplaced metadata.namespace"],
     "under a name of no Service": [{ name: "serve" }, undefined, "misplaced metadata.name"],
     "under a name of three parts": [{ name: "a.b.c" }, undefined, "misplaced metadata.name"],
     "labelled as another": [OTHER_LABEL, undefined, `misplaced ${RECORD_LABEL}`],
-    "that claims its own cluster": [{ labels: { [LABEL_SOURCE_CLUSTER]: "c2" } }, {}],
+    "that claims its own cluster": [label(LABEL_SOURCE_CLUSTER, "c2"), {}],
     "that claims another cluster": [
-      { labels: { [LABEL_SOURCE_CLUSTER]: "c1" } },
+      label(LABEL_SOURCE_CLUSTER, "c1"),
       undefined,
       `foreign-cluster ${SOURCE_LABEL}`,
     ],
     "of another type": [{ spec: { type: "ExternalName" } }, undefined, "invalid-object spec.type"],
-    "of no age": [
-      { annotations: { [ANNOTATION_EXPORTED_AT]: null } },
-      undefined,
-      `invalid-object ${AT_PATH}`,
-    ],
+    "of no age": [annotation(ANNOTATION_EXPORTED_AT, null), undefined, `invalid-object ${AT_PATH}`],
     "of 2019, before the API existed": [
-      { annotations: { [ANNOTATION_EXPORTED_AT]: "2019-12-31T23:59:59Z" } },
+      annotation(ANNOTATION_EXPORTED_AT, "2019-12-31T23:59:59Z"),
       { exported: 8.64e15 },
       `implausible-age ${AT_PATH}`,
     ],
     "of 2020": [
-      { annotations: { [ANNOTATION_EXPORTED_AT]: "2020-01-01T00:00:00Z" } },
+      annotation(ANNOTATION_EXPORTED_AT, "2020-01-01T00:00:00Z"),
       { exported: Date.UTC(2020) },
     ],
     "without families": [{ spec: { ipFamilies: [] } }, undefined, "invalid-object spec.ipFamilies"],
@@ -114,36 +124,13 @@ describe("a record", () => {
       ...Array.from({ length: 4 }, () => `reserved-key ${LABELS_PATH}`),
     ],
     "with keys of deployment tools": [
-      labelled({
-        "app.kubernetes.io/instance": "1",
-        "app.kubernetes.io/managed-by": "Helm",
-        "argocd.argoproj.io/instance": "1",
-        "helm.sh/chart": "1",
-        "kubectl.kubernetes.io/a": "1",
-        "kustomize.toolkit.fluxcd.io/name": "1",
-        "objectset.rio.cattle.io/hash": "1",
-      }),
+      labelled(Object.fromEntries(OF_TOOLS.map((key) => [key, "1"]))),
       carried({}),
-      ...Array.from({ length: 7 }, () => `reserved-key ${LABELS_PATH}`),
+      ...OF_TOOLS.map(() => `reserved-key ${LABELS_PATH}`),
     ],
     "with annotations that say how the import is to be served": [
-      annotated({
-        "clusterset-proxy.io/cluster-selectors": "[]",
-        "clusterset-proxy.io/cluster-weights": "c1=1",
-        "clusterset-proxy.io/min-ready": "3",
-        "clusterset-proxy.io/on-endpoint-death": "reset",
-        "clusterset-proxy.io/unselected-clusters": "never",
-      }),
-      carried(
-        {},
-        {
-          "clusterset-proxy.io/cluster-selectors": "[]",
-          "clusterset-proxy.io/cluster-weights": "c1=1",
-          "clusterset-proxy.io/min-ready": "3",
-          "clusterset-proxy.io/on-endpoint-death": "reset",
-          "clusterset-proxy.io/unselected-clusters": "never",
-        },
-      ),
+      annotated(POLICIES),
+      carried({}, POLICIES),
     ],
     "with labels that are none": [
       labelled({ "a b": "1", b: "x y", c: 5, d: "", e: "e" }),
@@ -164,24 +151,18 @@ describe("a record", () => {
       `too-many-keys ${ANNOTATIONS_PATH}`,
     ],
     "with labels that are no JSON object": [
-      { annotations: { [ANNOTATION_EXPORTED_LABELS]: "[]" } },
+      annotation(ANNOTATION_EXPORTED_LABELS, "[]"),
       {},
       `invalid-object ${LABELS_PATH}`,
     ],
     "that says a key twice": [
-      { annotations: { [ANNOTATION_EXPORTED_LABELS]: '{"a":"1","a":"2"}' } },
+      annotation(ANNOTATION_EXPORTED_LABELS, '{"a":"1","a":"2"}'),
       {},
       `invalid-object ${LABELS_PATH}`,
     ],
     "with more than 100 ports": [
-      { spec: { ports: Array.from({ length: 101 }, (_, i) => ({ name: `p${i}`, port: i + 1 })) } },
-      {
-        ports: Array.from({ length: 100 }, (_, i) => ({
-          name: `p${i}`,
-          protocol: "TCP",
-          port: i + 1,
-        })),
-      },
+      { spec: { ports: manyPorts(101) } },
+      { ports: manyPorts(100) },
       "too-many-ports spec.ports",
     ],
     "with an application protocol that is none": [
@@ -213,53 +194,48 @@ describe("a record", () => {
 describe("a record's slice", () => {
   const READ = { address: "10.2.0.1", ready: true, serving: true, terminating: false };
   const endpoint = (address: string, more: Fields = {}) => ({
-    endpoints: [{ addresses: [address], ...more }, { addresses: ["10.2.0.1"] }],
+    spec: { endpoints: [{ addresses: [address], ...more }, { addresses: ["10.2.0.1"] }] },
   });
+  const LEAVING = { ready: false, serving: true, terminating: true };
   const cases: ParseCases<Change> = {
     "that is plain": [{}, { endpoints: [READ] }],
-    "without the label, so somebody's own": [{ labels: { [LABEL_RECORD]: null } }, undefined],
+    "without the label, so somebody's own": [label(LABEL_RECORD, null), undefined],
     "in another namespace": [{ namespace: "demo" }, undefined, "misplaced metadata.namespace"],
     "under the record's own name": [{ name: "serve.demo" }, undefined, "misplaced metadata.name"],
     "under any name": [{ name: "x" }, undefined, "misplaced metadata.name"],
     "under another's name": [{ name: "other.demo.v4-0" }, undefined, `misplaced ${RECORD_LABEL}`],
     "labelled as another's": [OTHER_LABEL, undefined, `misplaced ${RECORD_LABEL}`],
     "that claims another cluster": [
-      { labels: { [LABEL_SOURCE_CLUSTER]: "c1" } },
+      label(LABEL_SOURCE_CLUSTER, "c1"),
       undefined,
       `foreign-cluster ${SOURCE_LABEL}`,
     ],
     "of names": [{ spec: { addressType: "FQDN" } }, undefined, "fqdn-slice addressType"],
     "outside its cluster's ranges": [
-      { spec: endpoint("10.3.0.1") },
+      endpoint("10.3.0.1"),
       { endpoints: [READ] },
       "outside-endpoint-cidrs endpoints[0].addresses[0]",
     ],
     "inside the ClusterSet CIDR": [
-      { spec: endpoint("241.0.0.1") },
+      endpoint("241.0.0.1"),
       { endpoints: [READ] },
       "in-clusterset-cidr endpoints[0].addresses[0]",
     ],
     "at the node's own address": [
-      { spec: endpoint("127.0.0.1") },
+      endpoint("127.0.0.1"),
       { endpoints: [READ] },
       "loopback-address endpoints[0].addresses[0]",
     ],
     "with names that are none": [
-      { spec: endpoint("10.2.0.2", { hostname: "a.b", nodeName: "N", zone: "a b" }) },
+      endpoint("10.2.0.2", { hostname: "a.b", nodeName: "N", zone: "a b" }),
       { endpoints: [{ ...READ, address: "10.2.0.2" }, READ] },
       "invalid-name endpoints[0].hostname",
       "invalid-name endpoints[0].nodeName",
       "invalid-label endpoints[0].zone",
     ],
     "with conditions": [
-      {
-        spec: endpoint("10.2.0.2", {
-          conditions: { ready: false, serving: true, terminating: true },
-        }),
-      },
-      {
-        endpoints: [{ address: "10.2.0.2", ready: false, serving: true, terminating: true }, READ],
-      },
+      endpoint("10.2.0.2", { conditions: LEAVING }),
+      { endpoints: [{ address: "10.2.0.2", ...LEAVING }, READ] },
     ],
   };
   testCases(
@@ -272,10 +248,8 @@ describe("a record's slice", () => {
   );
 
   test("may have any address if no range is declared for its cluster", () => {
-    const { fact } = decodeSlice(slice({ spec: endpoint("10.3.0.1") }), {
-      ...REGISTRY,
-      endpointCidrs: [],
-    });
+    const anywhere = { ...REGISTRY, endpointCidrs: [] };
+    const { fact } = decodeSlice(slice(endpoint("10.3.0.1")), anywhere);
     assert.equal(fact?.endpoints.length, 2);
   });
 });
@@ -295,7 +269,7 @@ describe("a cluster's Lease", () => {
     "of another name, so somebody's own": [{ name: "x" }, undefined],
     "in another namespace": [{ namespace: "demo" }, undefined, "misplaced metadata.namespace"],
     "that claims another cluster": [
-      { labels: { [LABEL_SOURCE_CLUSTER]: "c1" } },
+      label(LABEL_SOURCE_CLUSTER, "c1"),
       undefined,
       `foreign-cluster ${SOURCE_LABEL}`,
     ],
@@ -304,40 +278,31 @@ describe("a cluster's Lease", () => {
       { clusterSet: "prod", region: "eu" },
     ],
     "of a registry that holds all that is exported": [
-      { annotations: { [ANNOTATION_COMPLETE]: "true" } },
+      annotation(ANNOTATION_COMPLETE, "true"),
       { complete: true },
     ],
-    "of a newer release": [
-      { annotations: { [ANNOTATION_VERSION]: "9.0.0-rc.1" } },
-      { version: "9.0.0-rc.1" },
-    ],
+    "of a newer release": [annotation(ANNOTATION_VERSION, "9.0.0-rc.1"), { version: "9.0.0-rc.1" }],
     "of a release that is none": [
-      { annotations: { [ANNOTATION_VERSION]: "v".repeat(64) } },
+      annotation(ANNOTATION_VERSION, "v".repeat(64)),
       {},
       `invalid-object metadata.annotations[${ANNOTATION_VERSION}]`,
     ],
-    "that says something else of it": [{ annotations: { [ANNOTATION_COMPLETE]: "perhaps" } }, {}],
+    "that says something else of it": [annotation(ANNOTATION_COMPLETE, "perhaps"), {}],
     "with the ranges that it declares for its peers": [
-      { annotations: { [ANNOTATION_ACCEPTED_CIDRS]: '{"c1":"10.1.0.0/16, fd00::/48"}' } },
+      annotation(ANNOTATION_ACCEPTED_CIDRS, '{"c1":"10.1.0.0/16, fd00::/48"}'),
       { accepts: { c1: "10.1.0.0/16,fd00::/48" } },
     ],
     "with ranges of which some are none": [
-      {
-        annotations: { [ANNOTATION_ACCEPTED_CIDRS]: '{"c1":"10.1.0.0/99","c3":"10.3.0.0/16"}' },
-      },
+      annotation(ANNOTATION_ACCEPTED_CIDRS, '{"c1":"10.1.0.0/99","c3":"10.3.0.0/16"}'),
       { accepts: { c3: "10.3.0.0/16" } },
       `invalid-cidr metadata.annotations[${ANNOTATION_ACCEPTED_CIDRS}]`,
     ],
     "with ranges that are no JSON": [
-      { annotations: { [ANNOTATION_ACCEPTED_CIDRS]: "10.1.0.0/16" } },
+      annotation(ANNOTATION_ACCEPTED_CIDRS, "10.1.0.0/16"),
       {},
       `invalid-object metadata.annotations[${ANNOTATION_ACCEPTED_CIDRS}]`,
     ],
-    "of a region that is none": [
-      { labels: { [LABEL_REGION]: "a b" } },
-      {},
-      `invalid-label ${REGION_PATH}`,
-    ],
+    "of a region that is none": [label(LABEL_REGION, "a b"), {}, `invalid-label ${REGION_PATH}`],
     "of nobody": [
       { spec: { holderIdentity: "" } },
       undefined,

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { type ObjectKey, objectKey } from "../../api/names.ts";
 import { forAll } from "../../test/generators/for-all.ts";
 import type { SliceFact } from "../model/facts.ts";
 import {
@@ -26,17 +25,13 @@ function limitedSlices(published: readonly SliceFact[], rules = 1_000_000): Limi
   return limited(published, LIMITED, rules);
 }
 
-function slices(count: number, endpoints: number): SliceFact[] {
+function slices(count: number, endpoints: number, ports: SliceFact["ports"] = []): SliceFact[] {
   return Array.from({ length: count }, (_, i) => ({
     key: `clusterset-registry-c2/serve.demo.v4-${String(i).padStart(4, "0")}` as const,
-    service: "demo/serve" as const,
-    family: "IPv4" as const,
-    ports: [],
+    ...{ service: "demo/serve", family: "IPv4", ports },
     endpoints: Array.from({ length: endpoints }, (_, n) => ({
       address: `10.${i >> 8}.${i & 255}.${n & 255}`,
-      ready: true,
-      serving: true,
-      terminating: false,
+      ...{ ready: true, serving: true, terminating: false },
     })),
   }));
 }
@@ -74,8 +69,7 @@ test("beyond 400 slices, the rest is left out", () => {
 });
 
 test("beyond its share of rules, the rest is left out: endpoints times ports, ten times with ClientIP", () => {
-  const ports = [port("a"), port("b")];
-  const all = slices(3, 10).map((slice) => ({ ...slice, ports }));
+  const all = slices(3, 10, [port("a"), port("b")]);
   assert.deepEqual(limitedSlices(all, 600), { slices: all, problems: [] });
   const { slices: left, problems } = limitedSlices(all, 475);
   assert.deepEqual(
@@ -95,18 +89,7 @@ const SERVICE: RuleFactors = {
   ports: [port("a"), port("b"), port("c")],
   sessionAffinity: "None",
 };
-const SLICE = {
-  key: "clusterset-registry-c2/serve.demo.v4-0",
-  service: "demo/serve",
-  family: "IPv4",
-  ports: [port("a"), port("b")],
-  endpoints: Array.from({ length: 10 }, (_, i) => ({
-    address: `10.2.0.${i}`,
-    ready: true,
-    serving: true,
-    terminating: false,
-  })),
-} as const;
+const [SLICE = assert.fail()] = slices(1, 10, [port("a"), port("b")]);
 
 test("endpoints count once for each port that slice and service have, and ten times with ClientIP", () => {
   assert.equal(rulesOf([SLICE, SLICE], SERVICE), 40);
@@ -140,17 +123,6 @@ test("shares never exceed the limit or the cost, and every cluster gets its cost
   });
 });
 
-/** Slices of 100 endpoints with one port. */
-function slicesOf(service: ObjectKey, count: number): SliceFact[] {
-  const ports = [{ name: "http", protocol: "TCP", port: 80 }] as const;
-  return Array.from({ length: count }, (_, i) => ({
-    ...{ key: objectKey("registry", `${i}`), service, family: "IPv4", ports },
-    endpoints: Array.from({ length: 100 }, (_, n) => ({
-      ...{ address: `10.1.${i}.${n}`, ready: true, serving: true, terminating: false },
-    })),
-  }));
-}
-
 const EMPTY = { record: { metadata: { labels: {}, annotations: {} } }, slices: [] };
 
 test("10,000 exports of a tenant leave room for those of others, which are younger", () => {
@@ -177,17 +149,14 @@ test("long annotations of a tenant take nothing from others, and its own oldest 
 
 test("of an export beyond its namespace's share, the first endpoints are published", () => {
   const limits = new PublicationLimits(450);
-  const greedy = slicesOf("greedy/all", 9);
-  const web = slicesOf("shop/web", 1);
+  const greedy = slices(9, 100, [port("http")]);
+  const web = slices(1, 100, [port("http")]);
   limits.set("greedy/all", 1, { ...EMPTY, slices: greedy });
   limits.set("shop/web", 2, { ...EMPTY, slices: web });
   assert.deepEqual(limits.admit("shop/web", web), { slices: web });
-  const { slices, leftOut } = limits.admit("greedy/all", greedy);
-  assert.deepEqual(
-    slices.map(({ endpoints }) => endpoints.length),
-    [100, 100, 100, 50],
-  );
-  assert.deepEqual(leftOut, ["too-many-rules"]);
+  const { slices: left, leftOut } = limits.admit("greedy/all", greedy);
+  const sizes = left.map(({ endpoints }) => endpoints.length);
+  assert.deepEqual([sizes, leftOut], [[100, 100, 100, 50], ["too-many-rules"]]);
 });
 
 // A tenant publishes as many slices of this size as a limit of `model/limits.ts` admits.
@@ -198,9 +167,8 @@ for (const [reason, endpoints, ports, most] of [
 ] as const) {
   test(`${reason}: a tenant that fills this limit of a registry takes nothing from others`, () => {
     const limits = new PublicationLimits(100_000_000);
-    const [one] = slices(1, endpoints);
-    assert.ok(one !== undefined);
-    const slice = { ...one, ports: Array.from({ length: ports }, (_, i) => port(`p${i}`)) };
+    const named = Array.from({ length: ports }, (_, i) => port(`p${i}`));
+    const [slice = assert.fail()] = slices(1, endpoints, named);
     const greedy = Array.from({ length: most }, () => slice);
     limits.set("greedy/all", 1, { ...EMPTY, slices: greedy });
     assert.equal(limits.admit("greedy/all", greedy).leftOut, undefined);

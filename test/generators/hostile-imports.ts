@@ -82,6 +82,10 @@ function previous(
   return metadata({ annotations: { [PREVIOUS]: text } }, fact, ...problems);
 }
 
+function ports(count: number) {
+  return Array.from({ length: count }, (_, i) => ({ name: `p${i}`, protocol: "TCP", port: i + 1 }));
+}
+
 /** A value as the name of a test. */
 export function brief(value: unknown): string {
   return (JSON.stringify(value) ?? "undefined").slice(0, 90);
@@ -89,41 +93,17 @@ export function brief(value: unknown): string {
 
 /** Names that are none, or not of the kind that a ServiceImport or a namespace has. */
 export const NOT_NAMES: readonly unknown[] = [
-  undefined,
-  null,
-  "",
-  5,
-  ["serve"],
-  {},
-  "__proto__",
-  "Serve",
-  "a_b",
-  "-a",
-  "x".repeat(254),
-  "a\nCOMMIT\n-A INPUT -j ACCEPT",
-  'a" -j ACCEPT',
-  "a\0",
-  "a\u202e",
-  "../etc",
+  ...[undefined, null, "", 5, ["serve"], {}, "__proto__", "Serve", "a_b", "-a", "x".repeat(254)],
+  ...["a\nCOMMIT\n-A INPUT -j ACCEPT", 'a" -j ACCEPT', "a\0", "a\u202e", "../etc"],
 ];
 
 /** Addresses that are none, each with the reason word. */
 export const NOT_ADDRESSES: readonly (readonly [unknown, Reason])[] = [
-  [undefined, "invalid-address"],
-  [null, "invalid-address"],
-  [167772161, "invalid-address"],
-  [["10.0.0.1"], "invalid-address"],
-  ["", "invalid-address"],
-  ["010.0.0.1", "invalid-address"],
-  ["0x0a.0.0.1", "invalid-address"],
-  ["10.1", "invalid-address"],
-  ["167772161", "invalid-address"],
-  [" 10.0.0.1", "invalid-address"],
-  ["10.0.0.1\n-A INPUT -j ACCEPT", "invalid-address"],
-  ["10.0.0.1:80", "invalid-address"],
-  ["10.0.0.0/8", "invalid-address"],
-  ["serve.demo.svc", "invalid-address"],
-  ["__proto__", "invalid-address"],
+  ...[
+    ...[undefined, null, 167772161, ["10.0.0.1"], "", "010.0.0.1", "0x0a.0.0.1", "10.1"],
+    ...["167772161", " 10.0.0.1", "10.0.0.1\n-A INPUT -j ACCEPT", "10.0.0.1:80", "10.0.0.0/8"],
+    ...["serve.demo.svc", "__proto__"],
+  ].map((text) => [text, "invalid-address"] as const),
   ["::ffff:10.0.0.1", "mapped-address"],
   ["::10.0.0.1", "mapped-address"],
   ["fe80::1%eth0", "zoned-address"],
@@ -258,9 +238,7 @@ export const IMPORT_CASES: readonly ParserCase[] = [
   spec({ ports: [{ port: 80 }] }, { ports: [{ name: "", protocol: "TCP", port: 80 }] }),
   spec(
     { ports: [{ port: 80, name: null, protocol: null }] },
-    {
-      ports: [{ name: "", protocol: "TCP", port: 80 }],
-    },
+    { ports: [{ name: "", protocol: "TCP", port: 80 }] },
   ),
   ...[0, -1, 65536, 1.5, 1e9, "80", "http", null, undefined, [80], true].map((number) =>
     port({ port: number }, "invalid-port spec.ports[0].port"),
@@ -284,21 +262,9 @@ export const IMPORT_CASES: readonly ParserCase[] = [
   ),
   spec(
     { ports: [GOOD, { name: "dns", port: 81, protocol: "UDP" }] },
-    {
-      ports: [GOOD, { name: "dns", protocol: "UDP", port: 81 }],
-    },
+    { ports: [GOOD, { name: "dns", protocol: "UDP", port: 81 }] },
   ),
-  spec(
-    { ports: Array.from({ length: 1001 }, (_, i) => ({ name: `p${i}`, port: i + 1 })) },
-    {
-      ports: Array.from({ length: 1000 }, (_, i) => ({
-        name: `p${i}`,
-        protocol: "TCP",
-        port: i + 1,
-      })),
-    },
-    "too-many-ports spec.ports",
-  ),
+  spec({ ports: ports(1001) }, { ports: ports(1000) }, "too-many-ports spec.ports"),
   spec(
     { ips: Array.from({ length: 65 }, (_, i) => `241.0.0.${i}`) },
     { vips: Array.from({ length: 64 }, (_, i) => `241.0.0.${i}`) },

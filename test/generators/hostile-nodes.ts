@@ -1,6 +1,7 @@
 import { endpointRangesProperty } from "../../api/endpoint-ranges.ts";
 import { LABEL_REGION, LABEL_ZONE, PROPERTY_CLUSTER_ID } from "../../api/keys.ts";
 import type { Fields } from "../../api/parse/fields.ts";
+import type { Reason } from "../../api/reasons.ts";
 import { brief, type ParserCase } from "./hostile-imports.ts";
 
 type Problems = ParserCase["problems"];
@@ -49,8 +50,9 @@ function podCidr(text: unknown): ParserCase {
   return node(cidrs, { podCidrs: ["10.1.4.0/24"] }, "invalid-cidr spec.podCIDRs[0]");
 }
 
-function address(change: Fields, problem: Problems[number]): ParserCase {
+function address(change: Fields, reason: Reason): ParserCase {
   const good = { type: "InternalIP", address: "192.0.2.4" };
+  const problem = `${reason} status.addresses[0].address` as const;
   return node({ status: { addresses: [change, good] } }, { addresses: ["192.0.2.4"] }, problem);
 }
 
@@ -80,28 +82,18 @@ export const NODE_CASES: readonly ParserCase[] = [
     { podCidrs: [] },
     "invalid-object spec.podCIDRs",
   ),
-  ...["10.1.3.1/24", "10.1.3.0", "010.1.3.0/24", "", null, 5, {}, "::ffff:10.0.0.0/104"].map(
-    podCidr,
-  ),
+  ...["10.1.3.1/24", "10.1.3.0", "010.1.3.0/24", "::ffff:10.0.0.0/104"].map(podCidr),
+  ...["", null, 5, {}].map(podCidr),
   node({ status: {} }, { addresses: [] }),
   node({ status: { addresses: {} } }, { addresses: [] }, "invalid-object status.addresses"),
   node(
     { status: { addresses: [null, 5, {}, { type: "Hostname", address: 5 }] } },
     { addresses: [] },
   ),
-  address({ type: "InternalIP" }, "invalid-address status.addresses[0].address"),
-  address(
-    { type: "ExternalIP", address: "192.0.2.3 -j ACCEPT" },
-    "invalid-address status.addresses[0].address",
-  ),
-  address(
-    { type: "InternalIP", address: "fe80::1%eth0" },
-    "zoned-address status.addresses[0].address",
-  ),
-  address(
-    { type: "InternalIP", address: "::ffff:192.0.2.3" },
-    "mapped-address status.addresses[0].address",
-  ),
+  address({ type: "InternalIP" }, "invalid-address"),
+  address({ type: "ExternalIP", address: "192.0.2.3 -j ACCEPT" }, "invalid-address"),
+  address({ type: "InternalIP", address: "fe80::1%eth0" }, "zoned-address"),
+  address({ type: "InternalIP", address: "::ffff:192.0.2.3" }, "mapped-address"),
 ];
 
 function property(name: unknown, value: unknown, ...problems: Problems): ParserCase {

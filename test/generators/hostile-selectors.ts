@@ -12,36 +12,25 @@ export function annotated(value: unknown, spec: Fields = {}): Fields {
   return serviceImport(spec, { annotations: { [ANNOTATION_CLUSTER_SELECTORS]: text } });
 }
 
-/** A list in both places means the same. */
-function list(value: unknown, selectors: Fields["selectors"]): ParserCase[] {
-  const fact = { selectors };
+/** A list in the annotation and in the spec: the fact, and the place of a problem if there is one. */
+function inBoth(value: unknown, fact: Fields, path?: string): ParserCase[] {
+  const problems = (place: string) =>
+    path === undefined ? [] : ([`invalid-selector ${place}${path}`] as const);
+  const object = serviceImport({ clusterSelectors: value });
+  const name = `selectors ${brief(value)}`;
   return [
-    { name: `selectors ${brief(value)}`, object: annotated(value), fact, problems: [] },
-    {
-      name: `spec.clusterSelectors ${brief(value)}`,
-      object: serviceImport({ clusterSelectors: value }),
-      fact,
-      problems: [],
-    },
+    { name, object: annotated(value), fact, problems: problems(ANNOTATION) },
+    { name: `spec.clusterSelectors ${brief(value)}`, object, fact, problems: problems(SPEC) },
   ];
+}
+
+function list(value: unknown, selectors: Fields["selectors"]): ParserCase[] {
+  return inBoth(value, { selectors });
 }
 
 /** A list that is wrong at `path` is refused as a whole, in both places. */
 function wrong(value: unknown, path: string): ParserCase[] {
-  return [
-    {
-      name: `selectors ${brief(value)}`,
-      object: annotated(value),
-      fact: {},
-      problems: [`invalid-selector ${ANNOTATION}${path}`],
-    },
-    {
-      name: `spec.clusterSelectors ${brief(value)}`,
-      object: serviceImport({ clusterSelectors: value }),
-      fact: {},
-      problems: [`invalid-selector ${SPEC}${path}`],
-    },
-  ];
+  return inBoth(value, {}, path);
 }
 
 /** A second entry that is wrong, after one that is good and goes with it. */
@@ -60,12 +49,8 @@ function requirement(value: unknown, path: string): ParserCase[] {
 /** Text that is not a list of selectors. */
 function text(name: string, value: unknown): ParserCase {
   const object = serviceImport({}, { annotations: { [ANNOTATION_CLUSTER_SELECTORS]: value } });
-  return {
-    name: `selectors that are ${name}`,
-    object,
-    fact: {},
-    problems: [`invalid-selector ${ANNOTATION}`],
-  };
+  const problems = [`invalid-selector ${ANNOTATION}`] as const;
+  return { name: `selectors that are ${name}`, object, fact: {}, problems };
 }
 
 const REGION = { "region.topology.k8s.io": "@SameAsImporter@" };

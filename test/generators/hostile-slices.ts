@@ -84,11 +84,8 @@ function unread(field: Fields, reason: Reason): ParserCase {
   return endpoint({ addresses: ["10.2.0.1"], ...field }, read, problem);
 }
 
-function condition(conditions: unknown, read: string): ParserCase {
-  return endpoint(
-    { addresses: ["10.2.0.1"], conditions },
-    { address: "10.2.0.1", condition: read },
-  );
+function condition(conditions: unknown, condition: string): ParserCase {
+  return endpoint({ addresses: ["10.2.0.1"], conditions }, { address: "10.2.0.1", condition });
 }
 
 function sixth(addresses: unknown, reason: Reason): ParserCase {
@@ -211,10 +208,8 @@ export const SLICE_CASES: readonly ParserCase[] = [
     { ports: [PORT_A, { ...PORT_A, name: "b" }] },
   ),
   fields(
-    { ports: Array.from({ length: 101 }, (_, i) => ({ name: `p${i}`, port: 80 })) },
-    {
-      ports: Array.from({ length: 100 }, (_, i) => ({ name: `p${i}`, protocol: "TCP", port: 80 })),
-    },
+    { ports: Array.from({ length: 101 }, (_, i) => ({ ...PORT_A, name: `p${i}` })) },
+    { ports: Array.from({ length: 100 }, (_, i) => ({ ...PORT_A, name: `p${i}` })) },
     "too-many-ports ports",
   ),
 
@@ -235,13 +230,10 @@ export const SLICE_CASES: readonly ParserCase[] = [
   ),
   endpoint({ addresses: ["10.2.0.1", "10.2.0.2"] }, { address: "10.2.0.1", condition: "ready" }),
   addressed(["fd00::1"], "wrong-family"),
-  addressed(["127.0.0.1"], "loopback-address"),
-  addressed(["127.255.0.1"], "loopback-address"),
+  ...["127.0.0.1", "127.255.0.1"].map((text) => addressed([text], "loopback-address")),
   addressed(["169.254.169.254"], "link-local-address"),
-  addressed(["224.0.0.1"], "multicast-address"),
-  addressed(["255.255.255.255"], "multicast-address"),
-  addressed(["0.0.0.0"], "unspecified-address"),
-  addressed(["0.0.0.1"], "unspecified-address"),
+  ...["224.0.0.1", "255.255.255.255"].map((text) => addressed([text], "multicast-address")),
+  ...["0.0.0.0", "0.0.0.1"].map((text) => addressed([text], "unspecified-address")),
   addressed(["241.0.0.10"], "in-clusterset-cidr"),
   sixth(["10.2.0.1"], "wrong-family"),
   sixth(["::1"], "loopback-address"),

@@ -1,16 +1,9 @@
 import type { ClusterFact, ExportRecord, SliceFact } from "../../controller/model/facts.ts";
 import { registryNamespace } from "../../controller/registry/names.ts";
-import { cidr } from "./facts.ts";
 
 /** The registry of cluster c2, and one object of each kind with every field. */
 
 export const NAMESPACE = registryNamespace("c2");
-export const REGISTRY = {
-  cluster: "c2",
-  namespace: NAMESPACE,
-  clusterSetCidrs: [cidr("241.0.0.0/8")],
-  endpointCidrs: [cidr("10.2.0.0/16")],
-};
 export const RECORD: ExportRecord = {
   cluster: "c2",
   key: "demo/serve",

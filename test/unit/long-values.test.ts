@@ -6,7 +6,8 @@ import { metaOf } from "../../common/kubernetes/object-meta.ts";
 import { decodeCluster } from "../../controller/registry/decode-cluster.ts";
 import { decodeRecord, decodeSlice } from "../../controller/registry/decode-record.ts";
 import { encodeCluster, encodeRecord, encodeSlice } from "../../controller/registry/encode.ts";
-import { CLUSTER, NAMESPACE, RECORD, REGISTRY, SLICE } from "../generators/registry-facts.ts";
+import { CLUSTER, NAMESPACE, RECORD, SLICE } from "../generators/registry-facts.ts";
+import { REGISTRY } from "../generators/registry-objects.ts";
 
 // A peer, or a tenant, may put a megabyte into any text of an object. None of it may stay in memory.
 
