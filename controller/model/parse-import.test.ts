@@ -62,12 +62,9 @@ test("parses all fields of an import that the controller uses", () => {
 });
 
 test("a minimal user-managed import has no origin, and no previous VIPs", () => {
+  const annotations = { [ANNOTATION_PREVIOUS_IPS]: "242.0.0.1" };
   const { fact } = parseImport({
-    metadata: {
-      namespace: "demo",
-      name: "serve",
-      annotations: { [ANNOTATION_PREVIOUS_IPS]: "242.0.0.1" },
-    },
+    metadata: { namespace: "demo", name: "serve", annotations },
     spec: { type: "ClusterSetIP", ports: [{ port: 80 }] },
   });
   assert.deepEqual(fact, {
@@ -86,14 +83,11 @@ test("a minimal user-managed import has no origin, and no previous VIPs", () => 
 });
 
 test("the user's spec is read from the annotation, unless it is too large", () => {
-  const adopted = (text: unknown) =>
-    parseImport({
-      ...IMPORT,
-      metadata: {
-        ...IMPORT.metadata,
-        annotations: { [ANNOTATION_IMPORT]: "adopted", [ANNOTATION_AUTHORED]: text },
-      },
-    }).fact?.authored;
+  const adopted = (text: unknown) => {
+    const annotations = { [ANNOTATION_IMPORT]: "adopted", [ANNOTATION_AUTHORED]: text };
+    const metadata = { ...IMPORT.metadata, annotations };
+    return parseImport({ ...IMPORT, metadata }).fact?.authored;
+  };
   assert.equal(adopted("{}"), "{}");
   assert.equal(adopted(7), undefined);
   assert.equal(adopted("x".repeat(70_000)), undefined);
@@ -135,11 +129,7 @@ test("parsing any import neither throws nor returns invalid fields", async () =>
 
 test("an import of an unknown type gives no fact", () => {
   const { fact, problems } = parseImport({ ...IMPORT, spec: { type: "Other" } });
-  assert.equal(fact, undefined);
-  assert.deepEqual(
-    problems.map(({ reason }) => reason),
-    ["invalid-object"],
-  );
+  assert.deepEqual([fact, problems.map(({ reason }) => reason)], [undefined, ["invalid-object"]]);
 });
 
 function serviceExport({ spec, ...metadata }: Fields): unknown {
@@ -169,22 +159,14 @@ const PLAIN_EXPORT = {
   conditions: [],
 };
 
+const NOTE = { "example.com/note": "any\ntext \u{1f600}" };
+
 describe("a ServiceExport", () => {
   const cases: ParseCases<Fields> = {
     "without a spec carries nothing, least of all its own labels": [{}, {}],
     "carries labels and annotations that it names, in order of their keys": [
-      {
-        spec: {
-          exportedLabels: { b: "", a: "1" },
-          exportedAnnotations: { "example.com/note": "any\ntext \u{1f600}" },
-        },
-      },
-      {
-        metadata: {
-          labels: { a: "1", b: "" },
-          annotations: { "example.com/note": "any\ntext \u{1f600}" },
-        },
-      },
+      { spec: { exportedLabels: { b: "", a: "1" }, exportedAnnotations: NOTE } },
+      { metadata: { labels: { a: "1", b: "" }, annotations: NOTE } },
     ],
     "carries no key of Kubernetes, and none of ours": [
       {
@@ -239,22 +221,15 @@ describe("a ServiceExport", () => {
   });
 
   test("has its labels in the order of their keys", () => {
-    const [one, other] = [
-      { b: "1", a: "2" },
-      { a: "2", b: "1" },
-    ].map((exportedLabels) =>
-      JSON.stringify(parseExport(serviceExport({ spec: { exportedLabels } })).fact),
-    );
-    assert.equal(one, other);
+    const fact = (exportedLabels: object) =>
+      JSON.stringify(parseExport(serviceExport({ spec: { exportedLabels } })).fact);
+    assert.equal(fact({ b: "1", a: "2" }), fact({ a: "2", b: "1" }));
   });
 });
 
 const CLAIM: Claim = { type: "Ready", status: "True", reason: "Ready", message: "so" };
-const SEEN: Condition = {
-  ...CLAIM,
-  lastTransitionTime: "2020-01-01T00:00:00Z",
-  observedGeneration: 1,
-};
+const SEEN_AT = "2020-01-01T00:00:00Z";
+const SEEN: Condition = { ...CLAIM, lastTransitionTime: SEEN_AT, observedGeneration: 1 };
 const NOW = Date.UTC(2026, 10, 21, 10, 0, 0, 999);
 
 test("the transition time changes only with the status", () => {

@@ -105,11 +105,9 @@ describe("a Service", () => {
   );
 
   test("of type ExternalName has a fact without properties", () => {
-    const { fact, problems } = parseService(
-      service({ type: "ExternalName", ipFamilies: undefined }),
-    );
-    assert.deepEqual(fact, { key: "demo/serve" });
-    assert.deepEqual(problems, []);
+    const external = service({ type: "ExternalName", ipFamilies: undefined });
+    const { fact, problems } = parseService(external);
+    assert.deepEqual([fact, problems], [{ key: "demo/serve" }, []]);
   });
 
   test("with an invalid name gives no fact", () => {
@@ -145,14 +143,9 @@ const PLAIN_SLICE = {
 };
 
 describe("a slice of a Service", () => {
+  const NAMES = { hostname: "a", nodeName: "n1", zone: "z" };
   const endpoints = [
-    {
-      addresses: ["10.1.0.1", "10.1.0.2"],
-      conditions: {},
-      hostname: "a",
-      nodeName: "n1",
-      zone: "z",
-    },
+    { addresses: ["10.1.0.1", "10.1.0.2"], conditions: {}, ...NAMES },
     { addresses: ["10.1.0.3"], conditions: { ready: false } },
     { addresses: ["10.1.0.4"], conditions: { ready: false, serving: true, terminating: true } },
     { addresses: ["10.1.0.5"], conditions: { ready: true, serving: true, terminating: true } },
@@ -164,7 +157,7 @@ describe("a slice of a Service", () => {
       { fields: { endpoints } },
       {
         endpoints: [
-          { ...READY, hostname: "a", nodeName: "n1", zone: "z" },
+          { ...READY, ...NAMES },
           { address: "10.1.0.3", ready: false, serving: false, terminating: false },
           { address: "10.1.0.4", ready: false, serving: true, terminating: true },
           { address: "10.1.0.5", ready: true, serving: true, terminating: true },
@@ -237,11 +230,8 @@ test("a Namespace with an invalid name or without uid gives no fact", () => {
     [null, "invalid-name metadata.name"],
   ] as const) {
     const { fact, problems } = parseNamespace(object);
-    assert.equal(fact, undefined);
-    assert.deepEqual(
-      problems.map(({ reason, field }) => `${reason} ${field}`),
-      [problem],
-    );
+    const told = problems.map(({ reason, field }) => `${reason} ${field}`);
+    assert.deepEqual([fact, told], [undefined, [problem]]);
   }
 });
 
@@ -265,51 +255,38 @@ test("only true and false say whether a Service or a Namespace asks for failover
     assert.deepEqual([namespace.fact?.failover, namespace.problems], [answer, []]);
   }
   for (const value of ["True", "yes", "", "toString", true, 1, {}]) {
-    const { fact, problems } = parseService({
-      ...asking(value),
-      spec: { type: "ExternalName" },
-    });
+    const { fact, problems } = parseService({ ...asking(value), spec: { type: "ExternalName" } });
     assert.equal(fact?.failover, undefined);
-    assert.deepEqual(
-      problems.map(({ reason, object, field }) => `${object} ${reason} ${field}`),
-      [
-        "Service demo/serve invalid-policy metadata.annotations[clusterset-proxy.io/cluster-ip-failover]",
-      ],
-    );
+    const [told, ...more] = problems.map((one) => `${one.object} ${one.reason} ${one.field}`);
+    const path = "metadata.annotations[clusterset-proxy.io/cluster-ip-failover]";
+    assert.deepEqual([told, more], [`Service demo/serve invalid-policy ${path}`, []]);
   }
 });
 
 const named = { name: "n1" };
 
+/** The ranges of the fact, and the problems. */
+function ranges({ fact, problems }: ReturnType<typeof parseNodeRanges>) {
+  const told = problems.map(({ reason, field }) => `${reason} ${field}`);
+  return [fact?.map(({ text }) => text), told];
+}
+
 test("parses pod ranges of a Node and ranges of a ServiceCIDR", () => {
-  const node = { metadata: named, spec: { podCIDRs: ["10.1.0.0/24", "fd00:1::/64"] } };
-  assert.deepEqual(
-    parseNodeRanges(node).fact?.map(({ text }) => text),
-    ["10.1.0.0/24", "fd00:1::/64"],
-  );
+  const podCIDRs = ["10.1.0.0/24", "fd00:1::/64"];
+  assert.deepEqual(ranges(parseNodeRanges({ metadata: named, spec: { podCIDRs } })), [
+    podCIDRs,
+    [],
+  ]);
   const service = { metadata: named, spec: { cidrs: ["10.96.0.0/12"] } };
-  assert.deepEqual(
-    parseServiceRanges(service).fact?.map(({ text }) => text),
-    ["10.96.0.0/12"],
-  );
+  assert.deepEqual(ranges(parseServiceRanges(service)), [["10.96.0.0/12"], []]);
 });
 
 test("without ranges there is no fact; invalid ranges are left out and reported", () => {
-  assert.deepEqual(parseNodeRanges({ metadata: named, spec: {} }), {
-    object: "Node n1",
-    problems: [],
-  });
-  const { fact, problems } = parseNodeRanges({
-    metadata: named,
-    spec: { podCIDRs: ["x", 7, "10.0.0.0/8"] },
-  });
-  assert.deepEqual(
-    fact?.map(({ text }) => text),
+  assert.deepEqual(ranges(parseNodeRanges({ metadata: named, spec: {} })), [undefined, []]);
+  const podCIDRs = ["x", 7, "10.0.0.0/8"];
+  assert.deepEqual(ranges(parseNodeRanges({ metadata: named, spec: { podCIDRs } })), [
     ["10.0.0.0/8"],
-  );
-  assert.deepEqual(
-    problems.map(({ reason, field }) => `${reason} ${field}`),
     ["invalid-cidr spec.podCIDRs[0]", "invalid-cidr spec.podCIDRs[1]"],
-  );
+  ]);
   assert.equal(parseServiceRanges({ metadata: named, spec: { cidrs: "x" } }).problems.length, 1);
 });
