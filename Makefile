@@ -26,10 +26,10 @@ demo: prepare $(if $(filter kubernetes controller same-name,$(SOURCE)),kubernete
 
 lab: ## start real clusters: CLUSTERS=3 NODES=1 REGIONS="eu-west eu-west us-east" PROXY=iptables; needs root
 	@scripts/prepare lab
-	@node test/cluster/main.ts up
+	@node demo/lab/main.ts up
 
 lab-down: ## remove the real clusters, and what crashed runs have left
-	@node test/cluster/main.ts down
+	@node demo/lab/main.ts down
 
 test: ## run the tests: less than 10 minutes on two slow processors, more the first time; needs root
 	@scripts/prepare kubernetes lab vm

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Attempt, now, parseAttempt } from "../test/connections/attempt.ts";
+import { type Attempt, now, parseAttempt } from "../test/connections/connections.ts";
 import type { Namespace } from "../test/lab/namespace.ts";
 import type { Process } from "../test/lab/process.ts";
 import { type Change, type Followed, followed } from "./followed.ts";

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { now } from "../test/connections/attempt.ts";
+import { now } from "../test/connections/connections.ts";
 import { eventually } from "../test/stages/agent-process.ts";
 import type { Client } from "./client.ts";
 import type { Contestant } from "./contestant.ts";

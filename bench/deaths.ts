@@ -1,10 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { healthText } from "../agent/health/health-rules.ts";
-import { type Attempt, now, parseAttempt } from "../test/connections/attempt.ts";
+import { type Attempt, now, parseAttempt } from "../test/connections/connections.ts";
 import { cidr } from "../test/generators/facts.ts";
 import { importObject, sliceObject } from "../test/generators/objects.ts";
-import { Lab } from "../test/lab/lab.ts";
-import { cutOff, reconnect } from "../test/lab/outage.ts";
+import { cutOff, Lab, reconnect } from "../test/lab/lab.ts";
 import type { Process } from "../test/lab/process.ts";
 import { request, serve } from "../test/lab/programs.ts";
 import { AgentProcess, eventually, ManifestDirectory } from "../test/stages/agent-process.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Attempt } from "../test/connections/attempt.ts";
+import type { Attempt } from "../test/connections/connections.ts";
 import { type Change, followed } from "./followed.ts";
 
 const attempt = (begun: number, answer: string | undefined): Attempt => ({

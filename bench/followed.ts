@@ -1,4 +1,4 @@
-import type { Attempt } from "../test/connections/attempt.ts";
+import type { Attempt } from "../test/connections/connections.ts";
 
 /** A change that was written to an API server. Times in ms of CLOCK_MONOTONIC. */
 export interface Change {

@@ -1,5 +1,5 @@
 import type { ApiClient, ApiReference } from "../test/apiserver/api-client.ts";
-import { now } from "../test/connections/attempt.ts";
+import { now } from "../test/connections/connections.ts";
 
 /** When a watch of one object receives its changes: the minimum for any watch. */
 export class Sightings {

@@ -1,5 +1,5 @@
 import { ControlPlane } from "../test/apiserver/control-plane.ts";
-import { now } from "../test/connections/attempt.ts";
+import { now } from "../test/connections/connections.ts";
 import { Lab } from "../test/lab/lab.ts";
 import type { Namespace } from "../test/lab/namespace.ts";
 import { Client } from "./client.ts";

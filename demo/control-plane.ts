@@ -1,6 +1,6 @@
 import { PROPERTY_CLUSTER_ID } from "../api/keys.ts";
-import { agentRights } from "../test/apiserver/agent-rights.ts";
 import { ControlPlane } from "../test/apiserver/control-plane.ts";
+import { agentRights } from "../test/apiserver/rights.ts";
 import type { Namespace } from "../test/lab/namespace.ts";
 import { GRACE, type Publication, type Scenario } from "./scenario.ts";
 import { HOME, VIP } from "./world.ts";

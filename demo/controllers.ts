@@ -1,5 +1,4 @@
 import { ANNOTATION_DRAIN, PROPERTY_REGION } from "../api/keys.ts";
-import { agentRights } from "../test/apiserver/agent-rights.ts";
 import type { ApiObject, ApiReference } from "../test/apiserver/api-client.ts";
 import {
   ControllerStage,
@@ -7,7 +6,8 @@ import {
   OWN_NAMESPACE,
   SLICE,
 } from "../test/apiserver/controller-stage.ts";
-import { now } from "../test/connections/attempt.ts";
+import { agentRights } from "../test/apiserver/rights.ts";
+import { now } from "../test/connections/connections.ts";
 import type { Lab } from "../test/lab/lab.ts";
 import { ms } from "./duration.ts";
 import { GRACE, type Publication } from "./scenario.ts";

@@ -5,7 +5,7 @@
  *
  *     node demo/main.ts [manifests | kubernetes | controller | same-name]
  */
-import { now, placeOf } from "../test/connections/attempt.ts";
+import { now, placeOf } from "../test/connections/connections.ts";
 import { ms } from "./duration.ts";
 import type { Paint } from "./paint.ts";
 import type { View } from "./picture.ts";

@@ -1,4 +1,4 @@
-import { type Attempt, placeOf } from "../test/connections/attempt.ts";
+import { type Attempt, placeOf } from "../test/connections/connections.ts";
 import { ms } from "./duration.ts";
 import type { Paint } from "./paint.ts";
 import type { Played } from "./play.ts";

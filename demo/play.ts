@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { now } from "../test/connections/attempt.ts";
+import { now } from "../test/connections/connections.ts";
 import type { Stage } from "./stage.ts";
 import { isSlow, type Step } from "./steps.ts";
 import { hasSettled, judge, type Verdict } from "./verdict.ts";

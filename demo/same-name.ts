@@ -1,7 +1,7 @@
 import { ANNOTATION_CLUSTER_IP_FAILOVER, FAILOVER_MANAGER, LABEL_MANAGED_BY } from "../api/keys.ts";
 import { type ControllerStage, IMPORT, SLICE } from "../test/apiserver/controller-stage.ts";
 import { KubeProxy } from "../test/coexistence/kube-proxy.ts";
-import { now } from "../test/connections/attempt.ts";
+import { now } from "../test/connections/connections.ts";
 import type { Lab } from "../test/lab/lab.ts";
 import { Controllers, startControllers } from "./controllers.ts";
 import { ms } from "./duration.ts";

@@ -1,10 +1,14 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Attempt, now, parseAttempt, placeOf } from "../test/connections/attempt.ts";
-import { Connections } from "../test/connections/connections.ts";
-import type { Held } from "../test/connections/held.ts";
-import { Lab } from "../test/lab/lab.ts";
+import {
+  type Attempt,
+  Connections,
+  type Held,
+  now,
+  parseAttempt,
+  placeOf,
+} from "../test/connections/connections.ts";
+import { cutOff, Lab, reconnect } from "../test/lab/lab.ts";
 import type { Namespace } from "../test/lab/namespace.ts";
-import { cutOff, reconnect } from "../test/lab/outage.ts";
 import type { Process } from "../test/lab/process.ts";
 import { request, serve } from "../test/lab/programs.ts";
 import { AgentProcess } from "../test/stages/agent-process.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type Attempt, parseAttempt } from "../test/connections/attempt.ts";
+import { type Attempt, parseAttempt } from "../test/connections/connections.ts";
 import { costOf, hasSettled, judge } from "./verdict.ts";
 
 const at = (begun: number, place: string, ms = 1): Attempt => {

@@ -1,4 +1,4 @@
-import { type Attempt, placeOf } from "../test/connections/attempt.ts";
+import { type Attempt, placeOf } from "../test/connections/connections.ts";
 import { ms } from "./duration.ts";
 
 /** Milliseconds from a cluster's silence within which new connections go elsewhere. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type Attempt, parseAttempt } from "../../test/connections/attempt.ts";
+import { type Attempt, parseAttempt } from "../../test/connections/connections.ts";
 import { Lab } from "../../test/lab/lab.ts";
 import type { Namespace } from "../../test/lab/namespace.ts";
 import { eventually } from "../../test/stages/agent-process.ts";

@@ -1,6 +1,6 @@
 import type { ApiClient, ApiReference } from "../../test/apiserver/api-client.ts";
 import { IMPORT, SLICE } from "../../test/apiserver/controller-stage.ts";
-import { now } from "../../test/connections/attempt.ts";
+import { now } from "../../test/connections/connections.ts";
 import { NAMESPACE } from "../shape.ts";
 
 /** Imports with a VIP and imported slices of a cluster, as received by a watch. */

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ApiClient } from "../../test/apiserver/api-client.ts";
 import { ControlPlane } from "../../test/apiserver/control-plane.ts";
-import { now } from "../../test/connections/attempt.ts";
+import { now } from "../../test/connections/connections.ts";
 import type { Namespace } from "../../test/lab/namespace.ts";
 import { ENDPOINTS } from "../options.ts";
 import { NAMESPACE } from "../shape.ts";

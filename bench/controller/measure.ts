@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { registryNamespace } from "../../controller/registry/names.ts";
 import type { ApiObject } from "../../test/apiserver/api-client.ts";
 import type { StagedCluster } from "../../test/apiserver/controller-stage.ts";
-import { now } from "../../test/connections/attempt.ts";
+import { now } from "../../test/connections/connections.ts";
 import { eventually } from "../../test/stages/agent-process.ts";
 import { count } from "../figures.ts";
 import { effortOf, exportsOf, type Options } from "../options.ts";

@@ -1,6 +1,6 @@
 import type { ApiClient } from "../../test/apiserver/api-client.ts";
 import { SLICE } from "../../test/apiserver/controller-stage.ts";
-import { now } from "../../test/connections/attempt.ts";
+import { now } from "../../test/connections/connections.ts";
 import { eventually } from "../../test/stages/agent-process.ts";
 
 /** When a separate watch receives addresses in slices. */

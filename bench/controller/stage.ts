@@ -1,9 +1,9 @@
 import { join } from "node:path";
 import { bundle, copyNative } from "../../scripts/build/bundle.ts";
-import { agentRights } from "../../test/apiserver/agent-rights.ts";
 import type { ApiClient } from "../../test/apiserver/api-client.ts";
 import { ControllerStage, type StagedCluster } from "../../test/apiserver/controller-stage.ts";
-import { now } from "../../test/connections/attempt.ts";
+import { agentRights } from "../../test/apiserver/rights.ts";
+import { now } from "../../test/connections/connections.ts";
 import { Lab } from "../../test/lab/lab.ts";
 import { AgentProcess } from "../../test/stages/agent-process.ts";
 import { Client } from "../client.ts";

@@ -5,6 +5,7 @@ import { importObject, sliceObject } from "../generators/objects.ts";
 import { AgentProcess, ManifestDirectory } from "../stages/agent-process.ts";
 import { AgentStage } from "./agent-stage.ts";
 import type { Asked } from "./audit.ts";
+import { serviceSlice } from "./staged-cluster.ts";
 
 // What an agent reads of an API server: kinds that come and go, addresses that are in use, and thousands of objects.
 
@@ -116,17 +117,7 @@ const OTHER_NODE = {
   spec: { podCIDRs: ["10.99.9.0/24"] },
 };
 const ADDRESS = { status: { addresses: [{ type: "InternalIP", address: "203.0.113.99" }] } };
-const API_SERVER = {
-  apiVersion: "discovery.k8s.io/v1",
-  kind: "EndpointSlice",
-  metadata: {
-    namespace: "default",
-    name: "kubernetes",
-    labels: { "kubernetes.io/service-name": "kubernetes" },
-  },
-  addressType: "IPv4",
-  endpoints: [{ addresses: ["203.0.113.6"] }],
-};
+const API_SERVER = serviceSlice("default/kubernetes", [{ addresses: ["203.0.113.6"] }]);
 
 test("an import cannot take an address that the cluster uses, though every range is allowed", async () => {
   const { admin } = stage.plane;
@@ -167,17 +158,7 @@ function* many(): Generator<object> {
     yield sliceObject(`many-${i}-c1`, key, { cluster: "c1" }, [TARGET], [`10.1.${high}.${low}`]);
     if (i % 4 !== 0) continue;
     // None of ours.
-    yield {
-      apiVersion: "discovery.k8s.io/v1",
-      kind: "EndpointSlice",
-      metadata: {
-        namespace: "shop",
-        name: `own-${i}`,
-        labels: { "kubernetes.io/service-name": `own-${i}` },
-      },
-      addressType: "IPv4",
-      endpoints: [{ addresses: [`10.9.${high}.${low}`] }],
-    };
+    yield serviceSlice(`shop/own-${i}`, [{ addresses: [`10.9.${high}.${low}`] }]);
   }
 }
 

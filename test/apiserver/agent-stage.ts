@@ -2,9 +2,9 @@ import { RESOURCES, type Resource } from "../../agent/sources/kubernetes/queries
 import { Lab } from "../lab/lab.ts";
 import type { Namespace } from "../lab/namespace.ts";
 import { AgentProcess, eventually } from "../stages/agent-process.ts";
-import { agentRights } from "./agent-rights.ts";
 import type { Asked } from "./audit.ts";
 import { ControlPlane } from "./control-plane.ts";
+import { agentRights } from "./rights.ts";
 
 /** What the agent is called to the API server. */
 export const AGENT = "agent";

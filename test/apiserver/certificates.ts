@@ -1,4 +1,7 @@
-import { generateKeyPairSync, type KeyObject, randomBytes, sign } from "node:crypto";
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 
 /** A certificate and its private key, in PEM. */
 export interface Certified {
@@ -12,93 +15,58 @@ export interface Subject {
   readonly groups?: readonly string[];
 }
 
-const DAY_MS = 86_400_000;
-/** Object identifiers, encoded (RFC 5280, 5480 and 5758). */
-const OID = {
-  commonName: [0x55, 0x04, 0x03],
-  organization: [0x55, 0x04, 0x0a],
-  basicConstraints: [0x55, 0x1d, 0x13],
-  extendedKeyUsage: [0x55, 0x1d, 0x25],
-  clientAuth: [0x2b, 0x06, 0x01, 0x05, 0x05, 0x07, 0x03, 0x02],
-  serverAuth: [0x2b, 0x06, 0x01, 0x05, 0x05, 0x07, 0x03, 0x01],
-  ecdsaWithSha256: [0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03, 0x02],
-};
+const NEW_KEY = [
+  "-newkey",
+  "ec",
+  "-pkeyopt",
+  "ec_paramgen_curve:P-256",
+  "-noenc",
+  "-keyout",
+  "key",
+];
 
-/** Signs certificates of clients, and of servers for their name: a separate authority. Valid for a day. */
+/** Signs certificates of clients, and of servers for their name: a separate authority. */
 export class CertificateAuthority {
-  readonly #subject: Buffer;
-  readonly #key: KeyObject;
-  /** Its own certificate, in PEM: what `--client-ca-file` takes. */
-  readonly certificate: string;
+  readonly #own: Certified;
 
   constructor(name: string) {
-    const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
-    this.#subject = nameOf({ name });
-    this.#key = privateKey;
-    const isAuthority = sequence(oid(OID.basicConstraints), octets(sequence(TRUE)));
-    this.certificate = this.#certificate(this.#subject, publicKey, isAuthority);
+    const use = ["-addext", "keyUsage=keyCertSign"];
+    this.#own = openssl({}, ["req", "-x509", ...NEW_KEY, "-subj", `/CN=${name}`, ...use]);
   }
 
-  /** A new key of a user, and a certificate for it. */
-  certify(subject: Subject): Certified {
-    const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
-    const purposes = sequence(oid(OID.clientAuth), oid(OID.serverAuth));
-    const usage = sequence(oid(OID.extendedKeyUsage), octets(purposes));
-    return {
-      certificate: this.#certificate(nameOf(subject), publicKey, usage),
-      key: privateKey.export({ type: "pkcs8", format: "pem" }).toString(),
-    };
+  /** Its own certificate, in PEM: what `--client-ca-file` takes. */
+  get certificate(): string {
+    return this.#own.certificate;
   }
 
-  #certificate(subject: Buffer, of: KeyObject, extension: Buffer): string {
-    const algorithm = sequence(oid(OID.ecdsaWithSha256));
-    const [from, to] = [Date.now() - DAY_MS, Date.now() + DAY_MS];
-    const body = sequence(
-      tagged(0xa0, tagged(0x02, Buffer.of(2))), // The third version, the one that has extensions.
-      tagged(0x02, Buffer.concat([Buffer.of(1), randomBytes(8)])),
-      algorithm,
-      this.#subject,
-      sequence(time(from), time(to)),
-      subject,
-      of.export({ type: "spki", format: "der" }),
-      tagged(0xa3, sequence(extension)),
+  /** A new key of a user, and a certificate for it: valid for a day, or, with -1, until yesterday. */
+  certify({ name, groups = [] }: Subject, days: 1 | -1 = 1): Certified {
+    const subject = [...groups.map((group) => `/O=${group}`), `/CN=${name}`].join("");
+    const use = ["-addext", "extendedKeyUsage=clientAuth,serverAuth"];
+    const issuer = { "issuer.crt": this.#own.certificate, "issuer.key": this.#own.key };
+    const signed = ["-CA", "issuer.crt", "-CAkey", "issuer.key", "-days", `${days}`];
+    return openssl(
+      issuer,
+      ["req", "-new", ...NEW_KEY, "-subj", subject, ...use],
+      ["x509", "-req", "-in", "out", ...signed, "-copy_extensions", "copy"],
     );
-    const signature = tagged(0x03, Buffer.concat([Buffer.of(0), sign("sha256", body, this.#key)]));
-    const text = sequence(body, algorithm, signature).toString("base64");
-    return `-----BEGIN CERTIFICATE-----\n${text.replace(/.{64}/g, "$&\n")}\n-----END CERTIFICATE-----\n`;
   }
 }
 
-const TRUE = tagged(0x01, Buffer.of(0xff));
-
-function nameOf({ name, groups = [] }: Subject): Buffer {
-  const part = (type: readonly number[], text: string) =>
-    tagged(0x31, sequence(oid(type), tagged(0x0c, Buffer.from(text))));
-  return sequence(...groups.map((one) => part(OID.organization, one)), part(OID.commonName, name));
-}
-
-/** UTCTime: YYMMDDhhmmssZ. */
-function time(ms: number): Buffer {
-  const digits = new Date(ms).toISOString().replaceAll(/\D/g, "").slice(2, 14);
-  return tagged(0x17, Buffer.from(`${digits}Z`));
-}
-
-function oid(bytes: readonly number[]): Buffer {
-  return tagged(0x06, Buffer.from(bytes));
-}
-
-function octets(content: Buffer): Buffer {
-  return tagged(0x04, content);
-}
-
-function sequence(...parts: readonly Buffer[]): Buffer {
-  return tagged(0x30, Buffer.concat(parts));
-}
-
-/** Tag, length and content, as DER has them (X.690). */
-function tagged(tag: number, content: Buffer): Buffer {
-  const { length } = content;
-  const short = length < 0x80 ? [length] : undefined;
-  const long = length < 0x100 ? [0x81, length] : [0x82, length >> 8, length & 0xff];
-  return Buffer.concat([Buffer.from([tag, ...(short ?? long)]), content]);
+/** Runs commands of openssl in a folder with these files. The last one makes the certificate, for the key of the first. */
+function openssl(
+  files: Readonly<Record<string, string>>,
+  ...commands: readonly (readonly string[])[]
+): Certified {
+  const folder = mkdtempSync(join(tmpdir(), "clusterset-proxy-certificate-"));
+  try {
+    for (const [file, text] of Object.entries(files))
+      writeFileSync(join(folder, file), text, { mode: 0o600 });
+    for (const argv of commands)
+      execFileSync("openssl", [...argv, "-out", "out"], { cwd: folder, stdio: "pipe" });
+    const read = (file: string) => readFileSync(join(folder, file), "utf8");
+    return { certificate: read("out"), key: read("key") };
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 }

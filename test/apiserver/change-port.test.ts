@@ -7,7 +7,7 @@ import { blocksOf } from "../e2e/guide.ts";
 import { eventually } from "../stages/agent-process.ts";
 import { CommandLine } from "../stages/command-line.ts";
 import { kubernetesCommand } from "./commands.ts";
-import { ControllerStage, IMPORT, SLICE, type StagedCluster } from "./controller-stage.ts";
+import { ControllerStage, IMPORT, type StagedCluster, serviceSlice } from "./controller-stage.ts";
 
 // docs/guides/change-port.md, by copy and paste, on the API servers of a mesh. controller/sync/change-port.test.ts follows each change
 // of an object. The tests are one story, in order.
@@ -47,15 +47,8 @@ after(async () => {
 
 /** Kubernetes' part: the endpoints of the Service have its ports. No kube-controller-manager runs here. */
 async function publish({ id, plane }: StagedCluster, ports: readonly object[]): Promise<void> {
-  await plane.admin.apply({
-    ...SLICE,
-    metadata: {
-      ...{ namespace: "shop", name: "web-1" },
-      labels: { "kubernetes.io/service-name": "web" },
-    },
-    ...{ addressType: "IPv4", ports },
-    endpoints: [{ addresses: [PODS[id as keyof typeof PODS]], conditions: { ready: true } }],
-  });
+  const endpoint = { addresses: [PODS[id as keyof typeof PODS]], conditions: { ready: true } };
+  await plane.admin.apply(serviceSlice(KEY, [endpoint], { ports }));
 }
 
 /** Runs commands in a shell, as the user would. */

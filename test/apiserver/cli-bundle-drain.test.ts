@@ -6,16 +6,15 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { ANNOTATION_DRAIN } from "../../api/keys.ts";
 import { fieldAt } from "../../api/parse/fields.ts";
-import { HttpServer, plainText } from "../../common/http.ts";
+import { plainText } from "../../common/http.ts";
 import { registryNamespace } from "../../controller/registry/names.ts";
-import { logLines } from "../doubles/log-lines.ts";
 import { eventually } from "../stages/agent-process.ts";
 import { CommandLine } from "../stages/command-line.ts";
 import type { ApiReference } from "./api-client.ts";
 import type { ControlPlane } from "./control-plane.ts";
-import { hubRights } from "./controller-rights.ts";
 import { ControllerStage, IMPORT } from "./controller-stage.ts";
 import { PodPorts } from "./pod-ports.ts";
+import { hubRights } from "./rights.ts";
 
 /** The name of a context, as Amazon's tools choose it. */
 const TWO = "arn:aws:eks:eu-west-1:1:cluster/two";
@@ -48,7 +47,6 @@ const PEER = {
 let mesh: ControllerStage;
 let user: CommandLine;
 let ports: PodPorts;
-let agent: HttpServer;
 let folder: string;
 before(async () => {
   folder = mkdtempSync(join(tmpdir(), "clusterset-bundle-"));
@@ -67,8 +65,7 @@ before(async () => {
     "controller-1",
     `${c1.log}\nPlanted: bearer ${PLANTED.password}, then ${PLANTED.github}\n`,
   );
-  agent = new HttpServer({ host: "127.0.0.1", port: 0 }, agentPages(), logLines().log);
-  await ports.pod("agent", "agent-1", await agent.start());
+  await ports.agent(leakyPages());
   await plant();
   user = new CommandLine({
     one: c1.plane.inlineKubeconfig({ user: "admin" }),
@@ -77,14 +74,13 @@ before(async () => {
 });
 after(async () => {
   user?.[Symbol.dispose]();
-  await agent?.stop();
   await ports?.[Symbol.asyncDispose]();
   await mesh?.[Symbol.asyncDispose]();
   rmSync(folder, { recursive: true });
 });
 
 /** An agent that reports what it should not. */
-function agentPages() {
+function leakyPages() {
   return ["/readyz", "/metrics", "/plan"].map((path) => ({
     path,
     answer: () =>

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { HeldPort } from "../../agent/backends/backend.ts";
-import { pages } from "../../agent/observe/pages.ts";
 import type { ImportPlan } from "../../agent/plan/import-plan.ts";
 import { planImport } from "../../agent/plan/plan.ts";
 import { fieldAt } from "../../api/parse/fields.ts";
@@ -9,13 +8,11 @@ import { agentFacts, modelOf, nodeFactOf } from "../../cli/agents/facts.ts";
 import { agentSettings } from "../../cli/agents/settings.ts";
 import type { Explanation } from "../../cli/view/explanation.ts";
 import { isUsage } from "../../common/config/usage.ts";
-import { HttpServer } from "../../common/http.ts";
-import { logLines } from "../doubles/log-lines.ts";
 import { importObject, sliceObject } from "../generators/objects.ts";
 import { CommandLine } from "../stages/command-line.ts";
 import { ControlPlane } from "./control-plane.ts";
 import { clusterProperty } from "./crds.ts";
-import { PodPorts } from "./pod-ports.ts";
+import { agentPages, PodPorts } from "./pod-ports.ts";
 
 const PORTS = [{ name: "http", port: 80, protocol: "TCP" }];
 const TARGETS = [{ name: "http", port: 8080, protocol: "TCP" }];
@@ -34,7 +31,6 @@ const FLAGS = ["--yes", "--image", "caller:1", "--timeout", "2s", "--settle", "1
 let plane: ControlPlane;
 let user: CommandLine;
 let ports: PodPorts;
-let agent: HttpServer;
 /** What the agent of n1 has planned, and its kernel holds. */
 let plan: ImportPlan | undefined;
 let held: readonly HeldPort[] = [];
@@ -69,33 +65,13 @@ before(async () => {
   });
   await admin.apply(IMPORT);
   await slices(["10.1.0.1"], ["10.2.0.1", "10.2.0.2"]);
-  agent = new HttpServer(
-    { host: "127.0.0.1", port: 0 },
-    pages({
-      clock: { now: () => performance.now() },
-      metrics: { contentType: "text/plain", text: async () => "" },
-      agent: {
-        listed: true,
-        families: new Map(),
-        keys: () => [],
-        plan: () => plan,
-        counts: async () => undefined,
-        held: async () => held,
-      },
-      toolTimeout: () => 0,
-      unlisted: () => undefined,
-      findings: () => [],
-      remarks: () => [...health],
-    }),
-    logLines().log,
-  );
   ports = await PodPorts.start(plane);
-  await ports.pod("agent", "agent-1", await agent.start());
+  const planned = { plan: () => plan, held: async () => held };
+  await ports.agent(agentPages({ agent: planned, remarks: () => health }));
   user = new CommandLine({ one: plane.inlineKubeconfig({ user: "admin" }) });
 });
 after(async () => {
   user?.[Symbol.dispose]();
-  await agent?.stop();
   await ports?.[Symbol.asyncDispose]();
   await plane?.remove();
 });

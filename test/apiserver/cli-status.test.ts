@@ -2,17 +2,15 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { HealthObserver } from "../../agent/observe/health-observer.ts";
 import { AgentMetrics } from "../../agent/observe/metrics.ts";
-import { pages } from "../../agent/observe/pages.ts";
 import { type Finding, failing } from "../../agent/preflight/finding.ts";
 import type { FamilyProgress } from "../../agent/sync/agent.ts";
 import type { ContextStatus } from "../../cli/view/status.ts";
-import { HttpServer } from "../../common/http.ts";
 import { registryNamespace } from "../../controller/registry/names.ts";
 import { logLines } from "../doubles/log-lines.ts";
 import { eventually } from "../stages/agent-process.ts";
 import { CommandLine } from "../stages/command-line.ts";
 import { ControllerStage } from "./controller-stage.ts";
-import { PodPorts } from "./pod-ports.ts";
+import { agentPages, PodPorts } from "./pod-ports.ts";
 import { readerRights } from "./rights.ts";
 
 const LEASE = {
@@ -26,8 +24,7 @@ const NODE = { apiVersion: "v1", kind: "Node", metadata: { name: "n1" } };
 let mesh: ControllerStage;
 let user: CommandLine;
 let ports: PodPorts;
-let agent: HttpServer;
-let progress: FamilyProgress = { synced: true };
+const families = new Map<"IPv4", FamilyProgress>([["IPv4", { synced: true }]]);
 let findings: readonly Finding[] = [];
 let waiting = 0;
 const health = new HealthObserver(logLines().log, new AgentMetrics());
@@ -43,10 +40,16 @@ before(async () => {
     async () => assert.equal((await c1.page("/debug")).match(/"renewing"/g)?.length, 2),
     30_000,
   );
-  agent = new HttpServer({ host: "127.0.0.1", port: 0 }, agentPages(), logLines().log);
   ports = await PodPorts.start(c1.plane);
   await ports.pod("controller", "controller-1", c1.pagesPort);
-  await ports.pod("agent", "agent-1", await agent.start());
+  await ports.agent(
+    agentPages({
+      agent: { families },
+      metrics: { contentType: "text/plain", text: async () => metrics() },
+      findings: () => findings,
+      remarks: () => health.remarks(),
+    }),
+  );
   user = new CommandLine({
     one: c1.plane.inlineKubeconfig({ user: "admin" }),
     two: c2.plane.inlineKubeconfig({ user: "admin" }),
@@ -54,34 +57,15 @@ before(async () => {
 });
 after(async () => {
   user?.[Symbol.dispose]();
-  await agent?.stop();
   await ports?.[Symbol.asyncDispose]();
   await mesh?.[Symbol.asyncDispose]();
 });
 
-/** The pages of an agent in a state that the tests choose. */
-function agentPages() {
-  const age = () =>
-    `clusterset_agent_oldest_waiting_change_age_seconds{family="IPv4"} ${waiting}\n`;
-  const built = 'clusterset_agent_build_info{version="0.1.0",node="v24",backend="iptables"} 1\n';
-  return pages({
-    clock: { now: () => performance.now() },
-    metrics: { contentType: "text/plain", text: async () => built + age() },
-    agent: {
-      listed: true,
-      get families() {
-        return new Map([["IPv4", progress]] as const);
-      },
-      keys: () => [],
-      plan: () => undefined,
-      counts: async () => undefined,
-      held: async () => [],
-    },
-    toolTimeout: () => 0,
-    unlisted: () => undefined,
-    findings: () => findings,
-    remarks: () => health.remarks(),
-  });
+/** What the agent's page of metrics has. */
+function metrics(): string {
+  const age = 'clusterset_agent_oldest_waiting_change_age_seconds{family="IPv4"}';
+  const built = 'clusterset_agent_build_info{version="0.1.0",node="v24",backend="iptables"}';
+  return `${built} 1\n${age} ${waiting}\n`;
 }
 
 async function statusOf(...argv: readonly string[]) {
@@ -128,7 +112,7 @@ test("agents: behind, not ready and findings of the node, with the reason words 
   assert.equal(found.code, 3);
   assert.match(found.out, /^one +preflight-route-IPv4 on n1 +no-route +Add a route\.$/m);
   findings = [];
-  progress = { synced: false };
+  families.set("IPv4", { synced: false });
   const unsynced = await statusOf();
   assert.equal(unsynced.code, 4);
   assert.deepEqual(unsynced.context.agents.nodes, [
@@ -146,7 +130,7 @@ test("agents: behind, not ready and findings of the node, with the reason words 
   ]);
   const skipped = await statusOf("--no-agents");
   assert.deepEqual([skipped.code, skipped.context.agents.unknown], [0, 1]);
-  progress = { synced: true };
+  families.set("IPv4", { synced: true });
 });
 
 test("a node whose probes do not reach a cluster is reported before an outage", async () => {

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { now, placeOf } from "../connections/attempt.ts";
-import type { Connections } from "../connections/connections.ts";
+import { type Connections, now, placeOf } from "../connections/connections.ts";
 import { CLUSTERS, ClusterSetStage, SERVICE } from "./clusterset-stage.ts";
 
 // Three clusters with a real control plane and a real controller each, and an agent where the client is: what becomes

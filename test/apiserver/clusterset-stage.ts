@@ -1,14 +1,13 @@
 import { PROPERTY_REGION } from "../../api/keys.ts";
 import { Connections } from "../connections/connections.ts";
-import { Lab } from "../lab/lab.ts";
-import { cutOff, reconnect } from "../lab/outage.ts";
+import { cutOff, Lab, reconnect } from "../lab/lab.ts";
 import type { Process } from "../lab/process.ts";
 import { serve } from "../lab/programs.ts";
 import { AgentProcess, eventually } from "../stages/agent-process.ts";
-import { agentRights } from "./agent-rights.ts";
 import { ControllerStage, type StagedCluster } from "./controller-stage.ts";
 import { clusterProperty } from "./crds.ts";
 import { OURS, type Release } from "./release.ts";
+import { agentRights } from "./rights.ts";
 
 const AGENT = "agent";
 const NODE = "n1";

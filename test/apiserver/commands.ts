@@ -9,6 +9,8 @@ export type KubernetesCommand =
   | "kube-apiserver"
   | "kube-controller-manager"
   | "kube-proxy"
+  | "kube-scheduler"
+  | "kubelet"
   | "kubectl"
   | "helm"
   | "prometheus"

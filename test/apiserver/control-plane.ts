@@ -1,17 +1,20 @@
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { cp, rm } from "node:fs/promises";
-import { Guard } from "../lab/guard.ts";
 import type { Namespace } from "../lab/namespace.ts";
 import type { Process } from "../lab/process.ts";
-import { removeRun, SCRATCH } from "../lab/removal.ts";
-import { newRun, type Run } from "../lab/run.ts";
+import { Guard, newRun, type Run, removeRun, SCRATCH } from "../lab/removal.ts";
 import { ApiClient } from "./api-client.ts";
-import { apiServerFiles, startApiServer, writeServiceAccountKey } from "./api-server.ts";
 import { type Asked, readAudit, writeAuditPolicy } from "./audit.ts";
 import { CertificateAuthority } from "./certificates.ts";
-import { ControllerManager, type ControllerManagerFlags } from "./controllers.ts";
+import {
+  apiServerFiles,
+  ControllerManager,
+  type ControllerManagerFlags,
+  Etcd,
+  startApiServer,
+  writeServiceAccountKey,
+} from "./components.ts";
 import { installCrds, removeCrds, untilCrdsServed } from "./crds.ts";
-import { Etcd } from "./etcd.ts";
 import { inNamespace, loopback, type Place } from "./place.ts";
 import type { Release } from "./release.ts";
 import {

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { eventually } from "../stages/agent-process.ts";
-import { meshRights } from "./controller-rights.ts";
 import { ControllerStage, PEER, SHORT_LEASE, StagedCluster, secretOf } from "./controller-stage.ts";
 import { OURS } from "./release.ts";
+import { meshRights } from "./rights.ts";
 import { Witness } from "./witness.ts";
 
 // c1's API server fails; c2 is well; c3 reads both. Nothing is lost, c2 is not disturbed, and when it is over, all is as it

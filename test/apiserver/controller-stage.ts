@@ -1,13 +1,13 @@
 import { registryNamespace } from "../../controller/registry/names.ts";
 import { POD_RANGES } from "../generators/pod-ranges.ts";
 import type { Namespace } from "../lab/namespace.ts";
+import type { ControllerManagerFlags } from "./components.ts";
 import { ControlPlane, type ControlPlaneOptions } from "./control-plane.ts";
-import { hubRights, memberRights, meshRights } from "./controller-rights.ts";
-import type { ControllerManagerFlags } from "./controllers.ts";
 import { OURS, type Release } from "./release.ts";
+import { hubRights, memberRights, meshRights } from "./rights.ts";
 import { StagedCluster, USER } from "./staged-cluster.ts";
 
-export { EXPORT, IMPORT, SLICE, StagedCluster, USER } from "./staged-cluster.ts";
+export { EXPORT, IMPORT, SLICE, StagedCluster, serviceSlice, USER } from "./staged-cluster.ts";
 
 /** Where Secrets of peers are. */
 export const OWN_NAMESPACE = "clusterset-proxy";

@@ -1,26 +1,17 @@
 import assert from "node:assert/strict";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
+import { basename } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Process } from "../lab/process.ts";
+import { programs } from "../lab/removal.ts";
 
 /** Programs that have a directory in their arguments. */
 function programsOf(directory: string): string[] {
-  return readdirSync("/proc")
-    .filter((name) => /^\d+$/.test(name))
-    .map(argvOf)
-    .filter((argv) => argv.some((argument) => argument.includes(directory)))
-    .map(([program = ""]) => program.replace(/.*\//, ""))
+  return programs()
+    .filter(({ argv }) => argv.some((argument) => argument.includes(directory)))
+    .map(({ argv: [program = ""] }) => basename(program))
     .sort();
-}
-
-/** Empty for a process that has ended, also before its parent has read its exit code. */
-function argvOf(pid: string): string[] {
-  try {
-    return readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0");
-  } catch {
-    return [];
-  }
 }
 
 // In a namespace, and by other signals: test/lab/crash.test.ts, which has the same guard.

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { CommandLine } from "../stages/command-line.ts";
-import { ControllerStage, SLICE, type StagedCluster } from "./controller-stage.ts";
+import { ControllerStage, type StagedCluster, serviceSlice } from "./controller-stage.ts";
 import { CoreDns } from "./core-dns.ts";
 
 // Members of a database find each other by the names of a headless Service, as CoreDNS serves them: in a drain, while the hub is away,
@@ -31,12 +31,8 @@ before(async () => {
   await c1.serve("shop/web", [WEB]);
   await c1.export("shop/web");
   await c1.serve("shop/db", [], { clusterIP: "None" });
-  await c1.plane.admin.apply({
-    ...SLICE,
-    metadata: { namespace: "shop", name: "db-1", labels: { "kubernetes.io/service-name": "db" } },
-    ...{ addressType: "IPv4", ports: [{ name: "http", port: 8080, protocol: "TCP" }] },
-    endpoints: [{ addresses: [DB], conditions: { ready: true }, hostname: "db-0" }],
-  });
+  const member = { addresses: [DB], conditions: { ready: true }, hostname: "db-0" };
+  await c1.plane.admin.apply(serviceSlice("shop/db", [member]));
   await c1.export("shop/db");
   await Promise.all([c1, c2].map((cluster) => cluster.untilReady("shop/web", { [WEB]: "ready" })));
   for (const { plane } of [c1, c2]) servers.push(await CoreDns.start(plane));

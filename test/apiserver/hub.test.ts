@@ -4,8 +4,8 @@ import { registryNamespace } from "../../controller/registry/names.ts";
 import { lifeCases } from "./conformance/life.ts";
 import { propertyCases } from "./conformance/properties.ts";
 import { sliceCases, sourceCases } from "./conformance/slices.ts";
-import { hubRights } from "./controller-rights.ts";
 import { ControllerStage, type StagedCluster } from "./controller-stage.ts";
+import { hubRights } from "./rights.ts";
 import { Witness } from "./witness.ts";
 
 // The conformance cases with records on a hub; then it goes away, comes back with what it had, with less, or with nothing, or

@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { PROPERTY_CLUSTER_ID } from "../../api/keys.ts";
 import { importObject, sliceObject } from "../generators/objects.ts";
 import { AGENT, AgentStage } from "./agent-stage.ts";
-import { apiServerFiles } from "./api-server.ts";
+import { apiServerFiles } from "./components.ts";
 import { clusterProperty } from "./crds.ts";
 
 const PROGRAM = fileURLToPath(new URL("../../bin/clusterset-agent", import.meta.url));

@@ -2,6 +2,9 @@ import { once } from "node:events";
 import { createServer, type Server } from "node:https";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { type WebSocket, WebSocketServer } from "ws";
+import { type PageSources, pages } from "../../agent/observe/pages.ts";
+import { HttpServer, type Route } from "../../common/http.ts";
+import { logLines } from "../doubles/log-lines.ts";
 import { CertificateAuthority } from "./certificates.ts";
 import type { ControlPlane } from "./control-plane.ts";
 
@@ -23,6 +26,7 @@ export class PodPorts implements AsyncDisposable {
 
   /** Of containers that run, by pod. */
   readonly logs = new Map<string, string>();
+  readonly #agents: HttpServer[] = [];
 
   private constructor(plane: ControlPlane, server: Server) {
     this.#plane = plane;
@@ -88,6 +92,13 @@ export class PodPorts implements AsyncDisposable {
     this.#ports.set(name, port);
   }
 
+  /** The pod `agent-1`, which serves these pages. */
+  async agent(routes: readonly Route[]): Promise<void> {
+    const server = new HttpServer({ host: "127.0.0.1", port: 0 }, routes, logLines().log);
+    this.#agents.push(server);
+    await this.pod("agent", "agent-1", await server.start());
+  }
+
   /** Deletes a pod at once. */
   async remove(name: string): Promise<void> {
     const path = `/api/v1/namespaces/${NAMESPACE}/pods/${name}`;
@@ -112,5 +123,29 @@ export class PodPorts implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     for (const socket of this.#sockets) socket.destroy();
     this.#server.close();
+    await Promise.all(this.#agents.map((agent) => agent.stop()));
   }
+}
+
+/** The pages of an agent that is in sync, has no imports and reports nothing, or what it has instead. */
+export function agentPages({
+  agent,
+  ...own
+}: Partial<Omit<PageSources, "agent">> & {
+  readonly agent: Partial<PageSources["agent"]>;
+}): Route[] {
+  return pages({
+    clock: { now: () => performance.now() },
+    metrics: { contentType: "text/plain", text: async () => "" },
+    toolTimeout: () => 0,
+    unlisted: () => undefined,
+    findings: () => [],
+    remarks: () => [],
+    ...own,
+    agent: {
+      ...{ listed: true, families: new Map(), keys: () => [], plan: () => undefined },
+      ...{ counts: async () => undefined, held: async () => [] },
+      ...agent,
+    },
+  });
 }

@@ -152,14 +152,8 @@ export class StagedCluster implements AsyncDisposable {
 
   /** The endpoints of a Service. */
   async endpoints(key: string, addresses: readonly string[], ready = true): Promise<void> {
-    const { metadata, ...slice } = referenceOf(SLICE, `${key}-1`);
-    const labels = { "kubernetes.io/service-name": metadata.name.replace(/-1$/, "") };
-    await this.plane.admin.apply({
-      ...{ ...slice, metadata: { ...metadata, labels } },
-      addressType: "IPv4",
-      ports: [{ name: "http", port: 8080, protocol: "TCP" }],
-      endpoints: addresses.map((address) => ({ addresses: [address], conditions: { ready } })),
-    });
+    const endpoints = addresses.map((address) => ({ addresses: [address], conditions: { ready } }));
+    await this.plane.admin.apply(serviceSlice(key, endpoints));
   }
 
   /** Exports a Service. */
@@ -274,6 +268,22 @@ export function endpointsOf(slices: readonly ApiObject[]): Endpoint[] {
 function conditionOf({ addresses: [address = ""], conditions }: Endpoint): [string, string] {
   const { ready, serving } = conditions;
   return [address, ready === true ? "ready" : serving === true ? "serving" : "dead"];
+}
+
+/** A slice of a Service, as Kubernetes' own controllers write it: one of each family. */
+export function serviceSlice(
+  key: string,
+  endpoints: readonly object[],
+  {
+    family = "IPv4",
+    ports = [{ name: "http", port: 8080, protocol: "TCP" }] as readonly object[],
+  } = {},
+) {
+  const { metadata, ...slice } = referenceOf(SLICE, key);
+  const { namespace, name } = metadata;
+  const labels = { "kubernetes.io/service-name": name };
+  const own = { namespace, name: `${name}-${family === "IPv4" ? 1 : 6}`, labels };
+  return { ...slice, metadata: own, addressType: family, ports, endpoints };
 }
 
 /** The object of a kind by its namespace and name. */

@@ -13,7 +13,7 @@ import type { ApiResource } from "../../common/kubernetes/resource.ts";
 import { ApiWriter } from "../../common/kubernetes/writer.ts";
 import { logLines } from "../doubles/log-lines.ts";
 import { eventually } from "../stages/agent-process.ts";
-import { apiServerFiles } from "./api-server.ts";
+import { apiServerFiles } from "./components.ts";
 import { ControlPlane } from "./control-plane.ts";
 
 const IMPORTS: ApiResource = {
@@ -190,38 +190,58 @@ test("an error names the reason for a rejection: invalid, existing, or without i
   await assert.rejects(writer.create(CONFIG_MAPS, late), { reason: "namespace-terminating" });
 });
 
+/** Calls this webhook for each ConfigMap that is created, as long as `during` takes. */
+async function withWebhook(
+  kind: "Mutating" | "Validating",
+  webhook: object,
+  during: () => Promise<void>,
+): Promise<void> {
+  const configuration = {
+    apiVersion: "admissionregistration.k8s.io/v1",
+    kind: `${kind}WebhookConfiguration`,
+    metadata: { name: "under-test" },
+  };
+  const rule = { apiGroups: [""], apiVersions: ["v1"], resources: ["configmaps"] };
+  const common = {
+    ...{ name: "under-test.example.com", sideEffects: "None", failurePolicy: "Fail" },
+    admissionReviewVersions: ["v1"],
+    rules: [{ ...rule, operations: ["CREATE"] }],
+  };
+  await plane.admin.create({ ...configuration, webhooks: [{ ...common, ...webhook }] });
+  try {
+    await during();
+  } finally {
+    await plane.admin.delete(configuration);
+  }
+}
+
+/** The reason for which a ConfigMap is rejected, once the API server knows the webhook. */
+async function rejectionOf(name: string): Promise<string | undefined> {
+  return eventually(async () => {
+    const object = { metadata: { ...WEB, name } };
+    const { meta, fault } = await writer.apply(CONFIG_MAPS, object).then(
+      (applied) => ({ meta: applied.meta, fault: undefined }),
+      (thrown: unknown) => ({ meta: undefined, fault: thrown }),
+    );
+    if (meta !== undefined) await writer.delete(CONFIG_MAPS, object.metadata, meta);
+    assert.equal(meta, undefined);
+    return textField(fault, "reason");
+  });
+}
+
 test("a webhook that takes longer than a write is a rejection of that write, not an outage", async () => {
   // Accepts connections, and never answers.
   const hanging = createServer().listen(0, "127.0.0.1");
   await once(hanging, "listening");
   const { port } = hanging.address() as AddressInfo;
-  const configuration = {
-    apiVersion: "admissionregistration.k8s.io/v1",
-    kind: "ValidatingWebhookConfiguration",
-    metadata: { name: "hanging" },
-  };
-  const rule = { apiGroups: [""], apiVersions: ["v1"], resources: ["configmaps"] };
-  const webhook = {
-    ...{ name: "hanging.example.com", sideEffects: "None", admissionReviewVersions: ["v1"] },
-    ...{ failurePolicy: "Fail", timeoutSeconds: 10 },
-    clientConfig: { url: `https://127.0.0.1:${port}/` },
-    rules: [{ ...rule, operations: ["CREATE"] }],
-  };
-  await plane.admin.create({ ...configuration, webhooks: [webhook] });
+  const clientConfig = { url: `https://127.0.0.1:${port}/` };
   try {
-    const slow = { metadata: { ...WEB, name: "slow" } };
-    // Until the API server knows the webhook.
-    await eventually(async () => {
-      const { meta } = await writer
-        .apply(CONFIG_MAPS, slow)
-        .catch((fault: unknown) => ({ meta: undefined, fault }));
-      if (meta !== undefined) await writer.delete(CONFIG_MAPS, slow.metadata, meta);
-      assert.equal(meta, undefined);
+    await withWebhook("Validating", { timeoutSeconds: 10, clientConfig }, async () => {
+      assert.equal(await rejectionOf("slow"), "webhook-failed");
+      const slow = writer.create(CONFIG_MAPS, { metadata: { ...WEB, name: "slow" } });
+      await assert.rejects(slow, { reason: "webhook-failed" });
     });
-    await assert.rejects(writer.apply(CONFIG_MAPS, slow), { reason: "webhook-failed" });
-    await assert.rejects(writer.create(CONFIG_MAPS, slow), { reason: "webhook-failed" });
   } finally {
-    await plane.admin.delete(configuration);
     hanging.close();
   }
 });
@@ -242,43 +262,15 @@ test("a webhook that denies with any status, or whose patch does not fit, is a r
   }).listen(0, "127.0.0.1");
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
-  const configuration = {
-    apiVersion: "admissionregistration.k8s.io/v1",
-    kind: "MutatingWebhookConfiguration",
-    metadata: { name: "denying" },
-  };
-  const rule = { apiGroups: [""], apiVersions: ["v1"], resources: ["configmaps"] };
-  const webhook = {
-    ...{ name: "denying.example.com", sideEffects: "None", admissionReviewVersions: ["v1"] },
-    ...{ failurePolicy: "Fail" },
-    clientConfig: {
-      url: `https://127.0.0.1:${port}/`,
-      caBundle: readFileSync(ca).toString("base64"),
-    },
-    rules: [{ ...rule, operations: ["CREATE"] }],
-  };
-  await plane.admin.create({ ...configuration, webhooks: [webhook] });
+  const caBundle = readFileSync(ca).toString("base64");
+  const clientConfig = { url: `https://127.0.0.1:${port}/`, caBundle };
   try {
-    const found: string[] = [];
-    for (const name of ["c401", "c404", "c409", "c429", "c500", "c503", "unfit"]) {
-      const one = { metadata: { ...WEB, name } };
-      // Until the API server knows the webhook.
-      await eventually(async () => {
-        const { meta, fault } = await writer.apply(CONFIG_MAPS, one).then(
-          (applied) => ({ meta: applied.meta, fault: undefined }),
-          (thrown: unknown) => ({ meta: undefined, fault: thrown }),
-        );
-        if (meta !== undefined) await writer.delete(CONFIG_MAPS, one.metadata, meta);
-        assert.equal(meta, undefined);
-        found.push(`${name} ${textField(fault, "reason")}`);
-      });
-    }
-    assert.deepEqual(found, [
-      ...["c401", "c404", "c409", "c429", "c500", "c503"].map((name) => `${name} refused`),
-      "unfit webhook-failed",
-    ]);
+    await withWebhook("Mutating", { clientConfig }, async () => {
+      for (const name of ["c401", "c404", "c409", "c429", "c500", "c503"])
+        assert.equal(await rejectionOf(name), "refused", name);
+      assert.equal(await rejectionOf("unfit"), "webhook-failed");
+    });
   } finally {
-    await plane.admin.delete(configuration);
     server.close();
     server.closeAllConnections();
   }

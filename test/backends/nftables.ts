@@ -48,6 +48,11 @@ export const nftables: TestedBackend = {
         found: changed,
       },
       {
+        what: "numbers of slots that are flushed",
+        command: `nft flush map ${table} picks`,
+        found: [`table-changed table ${table}`],
+      },
+      {
         what: "a number of slots that leads to the chain of another",
         command: `nft 'delete element ${table} picks { 0:2 }; add element ${table} picks { 0:2 : goto pick-1 }'`,
         found: [`table-changed table ${table}`],

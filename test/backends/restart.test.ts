@@ -7,8 +7,6 @@ import { AGENT, AgentProcess, eventually, ManifestDirectory } from "../stages/ag
 import { NodeStage } from "../stages/node-stage.ts";
 import { service } from "./service.ts";
 
-const WRITTEN = "clusterset_agent_kernel_objects_written_total";
-const DELETED = "clusterset_agent_kernel_objects_deleted_total";
 const RANGES = ["--clusterset-cidr", "241.0.0.0/8,fd00:241::/108"];
 
 /** The service with these endpoints in two clusters. */
@@ -25,10 +23,6 @@ describe("a restart of the agent", { concurrency: true }, () => {
       let stage: NodeStage;
       const { create, list, shown } = backend.foreign;
       const takers = () => backend.takers(stage.node, "IPv4", "TCP");
-      const counts = async () => [
-        await stage.agent.metric(WRITTEN),
-        await stage.agent.metric(DELETED),
-      ];
       before(async () => {
         stage = await NodeStage.create({ backend, flags: () => RANGES });
         stage.manifests.remove("import");
@@ -61,7 +55,7 @@ describe("a restart of the agent", { concurrency: true }, () => {
         assert.equal(await stage.rules(), rules);
         await stage.agent.start();
         assert.equal(await stage.rules(), rules);
-        assert.deepEqual(await counts(), [0, 0]);
+        assert.deepEqual(await stage.agent.writes(), [0, 0]);
         assert.match(await stage.node.exec(["sh", "-c", list]), shown);
       });
 
@@ -70,7 +64,7 @@ describe("a restart of the agent", { concurrency: true }, () => {
         stage.manifests.write("slice", ...web([], ["10.2.0.11"]));
         await stage.agent.start();
         // At once: with IPVS, the first check deletes what drains.
-        const [counted, { written, deleted }] = [await counts(), backend.failover];
+        const [counted, { written, deleted }] = [await stage.agent.writes(), backend.failover];
         assert.deepEqual(counted, [written, deleted]);
         assert.deepEqual(await takers(), ["10.2.0.11"]);
       });
@@ -85,7 +79,7 @@ describe("a restart of the agent", { concurrency: true }, () => {
         stage.manifests.write("a-rival", { ...rival, metadata });
         await stage.agent.start();
         assert.equal(await stage.rules(), rules);
-        assert.deepEqual(await counts(), [0, 0]);
+        assert.deepEqual(await stage.agent.writes(), [0, 0]);
         const plan = JSON.parse(await stage.agent.page("/plan/evil/old"));
         assert.deepEqual(
           plan.vips.map(({ reason, heldBy }: Record<string, string>) => [reason, heldBy]),
@@ -107,7 +101,7 @@ describe("a restart of the agent", { concurrency: true }, () => {
           await sleep(500);
           assert.equal(await passes(), count);
         });
-        const before = [...(await counts()), await passes(), await repairs()];
+        const before = [...(await stage.agent.writes()), await passes(), await repairs()];
         const { log } = agent;
         agent.signal("SIGSTOP");
         await sleep(5_000);
@@ -118,7 +112,7 @@ describe("a restart of the agent", { concurrency: true }, () => {
         await stage.live("10.1.0.13");
         // Until the next drift check, and the next check of files for which no event was received.
         await sleep(6_000);
-        const after = [...(await counts()), await passes(), await repairs()];
+        const after = [...(await stage.agent.writes()), await passes(), await repairs()];
         const { written, deleted } = backend.failover;
         const differences = after.map((count, i) => count - (before[i] ?? 0));
         // One pass in each family.

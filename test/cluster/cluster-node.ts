@@ -1,9 +1,8 @@
 import { mkdirSync, writeFileSync } from "node:fs";
+import { kubernetesCommand } from "../apiserver/commands.ts";
 import type { Namespace } from "../lab/namespace.ts";
 import type { Process } from "../lab/process.ts";
 import type { NodePlace } from "../lab/topology.ts";
-import { commandPath } from "./commands.ts";
-import { loadImage, startContainerd } from "./containerd.ts";
 import { type ClusterControlPlane, KUBE_PROXY, nodeUser } from "./control-plane.ts";
 import { Host } from "./host.ts";
 import {
@@ -13,7 +12,7 @@ import {
   kubeProxyConfig,
   nodeFiles,
 } from "./node-files.ts";
-import { copySeed } from "./seed.ts";
+import { copySeed, loadImage, startContainerd } from "./seed.ts";
 import { type ClusterPlan, clusterCidrs, type NodePlan } from "./spec.ts";
 
 export interface NodeOptions {
@@ -102,7 +101,7 @@ export class ClusterNode {
     const files = nodeFiles(directory);
     this.#kubelet = this.host.serve("kubelet", [
       ...UNTIL_STARTED,
-      commandPath("kubelet"),
+      kubernetesCommand("kubelet"),
       ...["--config", files.kubelet, "--kubeconfig", files.kubeletKubeconfig],
       ...["--hostname-override", this.name],
       ...["--node-ip", place.addresses.map(({ text }) => text).join(",")],
@@ -117,7 +116,7 @@ export class ClusterNode {
 
   startKubeProxy(): void {
     const { kubeProxy } = nodeFiles(this.#options.directory);
-    this.host.serve("kube-proxy", [commandPath("kube-proxy"), "--config", kubeProxy]);
+    this.host.serve("kube-proxy", [kubernetesCommand("kube-proxy"), "--config", kubeProxy]);
   }
 
   /** A power failure: all its processes are killed, without a packet. */

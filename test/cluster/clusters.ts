@@ -2,17 +2,16 @@ import { execFile } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { promisify } from "node:util";
+import { kubernetesCommand } from "../apiserver/commands.ts";
 import { Lab } from "../lab/lab.ts";
 import { STORE } from "../lab/removal.ts";
 import { pathOf } from "../lab/topology.ts";
 import type { BuiltImage } from "./buildah.ts";
 import { Cluster } from "./cluster.ts";
 import { ClusterNode } from "./cluster-node.ts";
-import { commandPath } from "./commands.ts";
 import { ClusterControlPlane } from "./control-plane.ts";
 import { type Cut, type CutKind, rulesOf } from "./cut.ts";
 import { labImages } from "./images.ts";
-import { kubeconfigOf } from "./kubeconfig.ts";
 import { Relay } from "./relay.ts";
 import { seedOf } from "./seed.ts";
 import {
@@ -110,7 +109,7 @@ export class Clusters implements AsyncDisposable {
     const argv = ["--kubeconfig", kubeconfig, "--context", this.cluster(id).id, ...args];
     const env = { ...process.env, KUBECACHEDIR: `${dirname(kubeconfig)}/kubectl-cache` };
     const options = { maxBuffer: MAX_OUTPUT, env };
-    const run = promisify(execFile)(commandPath("kubectl"), argv, options);
+    const run = promisify(execFile)(kubernetesCommand("kubectl"), argv, options);
     run.child.stdin?.end(stdin);
     return (await run).stdout;
   }
@@ -161,4 +160,36 @@ export class Clusters implements AsyncDisposable {
     );
     writeFileSync(this.kubeconfig, kubeconfigOf(entrances), { mode: 0o600 });
   }
+}
+
+/** A way into a cluster from the machine. */
+export interface Entrance {
+  /** The name of the context, its cluster and its user. */
+  readonly id: string;
+  /** Of the loopback. */
+  readonly port: number;
+  /** PEM. */
+  readonly ca: string;
+  readonly token: string;
+}
+
+/** The text of a kubeconfig with a context for each cluster; the first one is the current one. It names no file. */
+export function kubeconfigOf(entrances: readonly Entrance[]): string {
+  const config = {
+    apiVersion: "v1",
+    kind: "Config",
+    clusters: entrances.map(({ id, port, ca }) => ({
+      name: id,
+      cluster: {
+        server: `https://127.0.0.1:${port}`,
+        "certificate-authority-data": Buffer.from(ca).toString("base64"),
+        // It was not made for the loopback.
+        "tls-server-name": "kubernetes",
+      },
+    })),
+    users: entrances.map(({ id, token }) => ({ name: id, user: { token } })),
+    contexts: entrances.map(({ id }) => ({ name: id, context: { cluster: id, user: id } })),
+    "current-context": entrances[0]?.id,
+  };
+  return `${JSON.stringify(config, undefined, 2)}\n`;
 }

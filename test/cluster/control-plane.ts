@@ -1,16 +1,20 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { ApiClient } from "../apiserver/api-client.ts";
-import { apiServerFiles, writeServiceAccountKey } from "../apiserver/api-server.ts";
 import { writeAuditPolicy } from "../apiserver/audit.ts";
-import { Etcd } from "../apiserver/etcd.ts";
+import { kubernetesCommand } from "../apiserver/commands.ts";
+import {
+  apiServerFiles,
+  apiServerFlags,
+  Etcd,
+  isReady,
+  untilReady,
+  writeServiceAccountKey,
+} from "../apiserver/components.ts";
 import { inNamespace, type Place } from "../apiserver/place.ts";
-import { untilReady } from "../apiserver/readiness.ts";
 import { ADMIN, inlineKubeconfigOf, newUser, tokenFile, type User } from "../apiserver/user.ts";
 import type { Namespace } from "../lab/namespace.ts";
 import type { Process } from "../lab/process.ts";
-import { commandPath } from "./commands.ts";
-import { endOf } from "./log.ts";
-import { SERVICE_CIDRS } from "./node-files.ts";
+import { endOf } from "./host.ts";
 
 const PROGRAMS = ["kube-apiserver", "kube-controller-manager", "kube-scheduler"] as const;
 
@@ -67,29 +71,16 @@ export class ClusterControlPlane {
     if (this.#etcd === undefined) this.#prepare();
     this.#etcd = await Etcd.start(this.place, this.#directory);
     const server = this.#spawn("kube-apiserver", {
-      "etcd-servers": this.#etcd.url,
-      "secure-port": this.place.port,
-      "bind-address": this.place.address,
-      "advertise-address": this.place.address,
-      "cert-dir": files.certificates,
-      "token-auth-file": files.tokens,
+      ...apiServerFlags(this.place, this.#directory, this.#etcd.url),
       "authorization-mode": "Node,RBAC",
       "enable-admission-plugins": "NodeRestriction",
       "service-account-issuer": "https://kubernetes.default.svc.cluster.local",
-      "service-account-key-file": files.key,
-      "service-account-signing-key-file": files.key,
-      "service-cluster-ip-range": SERVICE_CIDRS,
-      "allow-privileged": true,
       // It has no kube-proxy, and cannot resolve the names of nodes.
       "enable-aggregator-routing": true,
       "kubelet-preferred-address-types": "InternalIP",
-      "shutdown-watch-termination-grace-period": "1s",
-      profiling: false,
-      "audit-policy-file": files.auditPolicy,
-      "audit-log-path": files.audit,
     });
     try {
-      await untilReady(server, "kube-apiserver", () => this.#isReady());
+      await untilReady(server, "kube-apiserver", () => isReady(this.admin));
     } catch (error) {
       throw new Error(this.lastWords, { cause: error });
     }
@@ -179,7 +170,7 @@ export class ClusterControlPlane {
   ): Process {
     const argv = Object.entries(flags).map(([flag, value]) => `--${flag}=${value}`);
     const logging = ["sh", "-c", `exec "$@" >>'${this.#logOf(name)}' 2>&1`, "sh"];
-    const program = this.place.spawn([...logging, commandPath(name), ...argv]);
+    const program = this.place.spawn([...logging, kubernetesCommand(name), ...argv]);
     this.#programs.push(program);
     return program;
   }
@@ -198,14 +189,5 @@ export class ClusterControlPlane {
     const user = this.#users.get(name);
     if (user === undefined) throw new Error(`${this.url}: there is no user ${name}`);
     return user;
-  }
-
-  async #isReady(): Promise<boolean> {
-    try {
-      return (await this.admin.request("GET", "/readyz", { timeout: 2_000 })).status === 200;
-    } catch {
-      // Not listening yet, or its certificate is not written yet: the answer, not a fault.
-      return false;
-    }
   }
 }

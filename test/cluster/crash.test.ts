@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import { test } from "node:test";
 import { cgroupTrees } from "../lab/cgroups.ts";
 import { Process } from "../lab/process.ts";
-import { SCRATCH, STORE } from "../lab/removal.ts";
+import { SCRATCH, STORE, textAt } from "../lab/removal.ts";
 import { eventually } from "../stages/agent-process.ts";
 
 for (const moment of [/^csp-/, /^up$/]) {
@@ -27,13 +27,4 @@ function programsOf(run: string): string[] {
     if (!/^\d+$/.test(pid)) return false;
     return ["cmdline", "environ"].some((file) => textAt(`/proc/${pid}/${file}`).includes(run));
   });
-}
-
-/** Empty for a process that has ended. */
-function textAt(path: string): string {
-  try {
-    return readFileSync(path, "latin1");
-  } catch {
-    return "";
-  }
 }

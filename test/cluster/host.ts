@@ -1,10 +1,9 @@
 import { execFileSync } from "node:child_process";
-import { mkdirSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { removeGroup } from "../lab/cgroups.ts";
 import type { ExecOptions, Namespace } from "../lab/namespace.ts";
 import type { Process } from "../lab/process.ts";
-import { endOf } from "./log.ts";
 
 const INIT = `${import.meta.dirname}/host-init`;
 
@@ -142,4 +141,12 @@ export async function endOnHost(program: Process): Promise<void> {
     execFileSync("kill", ["-TERM", pid]);
   }
   await program.exited;
+}
+
+/** Characters of a log that are shown when something fails. */
+const LAST_WORDS = 4_000;
+
+/** The end of a log; empty if it does not exist. */
+export function endOf(log: string): string {
+  return existsSync(log) ? readFileSync(log, "utf8").slice(-LAST_WORDS) : "";
 }

@@ -1,8 +1,8 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
+import { kubernetesCommand } from "../apiserver/commands.ts";
 import { debianRoot } from "../vm/debian.ts";
 import { type BuiltImage, build } from "./buildah.ts";
-import { commandPath } from "./commands.ts";
 import { PAUSE_IMAGE } from "./node-files.ts";
 
 /** The cluster's DNS server, as Kubernetes has it. */
@@ -23,7 +23,7 @@ export async function labImages(): Promise<BuiltImage[]> {
     await build({
       tag: COREDNS_IMAGE,
       folder: `${FOLDER}/coredns`,
-      context: [commandPath("coredns")],
+      context: [kubernetesCommand("coredns")],
     }),
     await build({
       tag: PROBE_IMAGE,

@@ -6,9 +6,8 @@ export const PAUSE_IMAGE = "lab.local/pause:1";
 /** Where Debian has the plugins. */
 const CNI_PLUGINS = "/usr/lib/cni";
 
-/** The address of a cluster's DNS server, out of `SERVICE_CIDRS`. */
+/** The address of a cluster's DNS server, out of the range of Services. */
 export const CLUSTER_DNS = "10.96.0.10";
-export const SERVICE_CIDRS = "10.96.0.0/16,fd00:96::/112";
 
 /** Files of a node, by what they are. */
 export function nodeFiles(directory: string) {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { answersOf, CountedConnections } from "../connections/counted.ts";
+import { answersOf, CountedConnections } from "../connections/connections.ts";
 import type { Namespace } from "../lab/namespace.ts";
 import { request } from "../lab/programs.ts";
 import { eventually } from "../stages/agent-process.ts";

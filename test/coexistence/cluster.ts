@@ -1,5 +1,6 @@
 import type { ApiClient } from "../apiserver/api-client.ts";
 import { ControlPlane } from "../apiserver/control-plane.ts";
+import { serviceSlice } from "../apiserver/staged-cluster.ts";
 import { Lab } from "../lab/lab.ts";
 import type { Namespace } from "../lab/namespace.ts";
 import { startServer } from "../lab/programs.ts";
@@ -7,7 +8,6 @@ import { startServer } from "../lab/programs.ts";
 /** Where the Service `shop/web` answers. */
 export const CLUSTER_IP = "10.96.0.50";
 const PORT = { name: "http", port: 80, protocol: "TCP" };
-const TARGET = { ...PORT, port: 8080 };
 
 /** Pods that respond with their names: `a` and `b` are in this cluster, `c` is in another. */
 export type Server = "a" | "b" | "c";
@@ -72,7 +72,7 @@ export class Cluster implements AsyncDisposable {
     if (n % 5 === 4) return admin.delete(reference).catch(() => undefined);
     const shape = [{}, { type: "NodePort" }, { sessionAffinity: "ClientIP" }][n % 3];
     await admin.apply({ ...reference, spec: { ports: [PORT], ...shape } });
-    await admin.apply(serviceSlice(name, n % 2 === 0 ? [this.server("a")] : []));
+    await addEndpoints(admin, name, n % 2 === 0 ? [this.server("a")] : []);
   }
 
   /** Makes a range one of those that Services get their addresses from. */
@@ -131,20 +131,14 @@ async function addService(
     metadata: { namespace: "shop", name },
     spec: { ports: [PORT], ...spec },
   });
-  await admin.apply(serviceSlice(name, addresses));
+  await addEndpoints(admin, name, addresses);
 }
 
-/** What a controller would make of a Service's pods. */
-function serviceSlice(name: string, addresses: readonly string[]): object {
-  return {
-    apiVersion: "discovery.k8s.io/v1",
-    kind: "EndpointSlice",
-    metadata: { namespace: "shop", name, labels: { "kubernetes.io/service-name": name } },
-    addressType: "IPv4",
-    ports: [TARGET],
-    endpoints: addresses.map((address) => ({
-      addresses: [address],
-      conditions: { ready: true },
-    })),
-  };
+async function addEndpoints(
+  admin: ApiClient,
+  name: string,
+  addresses: readonly string[],
+): Promise<void> {
+  const ready = addresses.map((one) => ({ addresses: [one], conditions: { ready: true } }));
+  await admin.apply(serviceSlice(`shop/${name}`, ready));
 }

@@ -1,4 +1,9 @@
-import { ControllerStage, SLICE, type StagedCluster } from "../apiserver/controller-stage.ts";
+import {
+  ControllerStage,
+  SLICE,
+  type StagedCluster,
+  serviceSlice,
+} from "../apiserver/controller-stage.ts";
 import { Lab } from "../lab/lab.ts";
 import type { Namespace } from "../lab/namespace.ts";
 import type { Process } from "../lab/process.ts";
@@ -10,8 +15,6 @@ import { KubeProxy, type Mode } from "./kube-proxy.ts";
 const ASK = "clusterset-proxy.io/cluster-ip-failover";
 const FAILOVER = "endpointslice.kubernetes.io/managed-by=cluster-ip-failover.clusterset-proxy.io";
 const CONTROL_PLANE = "control-plane";
-const PORT = { name: "http", port: 80, protocol: "TCP" };
-const TARGET = { ...PORT, port: 8080 };
 const SERVICE = { apiVersion: "v1", kind: "Service", metadata: { namespace: "shop", name: "web" } };
 /** Where the Service answers in c1, by family. */
 export const CLUSTER_IPS = ["10.96.0.50", "fd00:96::50"] as const;
@@ -137,8 +140,8 @@ export class FailoverStage implements AsyncDisposable {
   async scale({ ready, terminating = [], hints = false }: Endpoints): Promise<void> {
     for (const family of ["IPv4", "IPv6"] as const) {
       await this.c1.plane.admin.apply(
-        sliceOf(
-          family,
+        serviceSlice(
+          "shop/web",
           [...ready, ...terminating].map((pod) => ({
             addresses: [this.lab.pod("c1", "servers", pod).address(family)],
             conditions: ready.includes(pod) ? { ready: true } : LEAVING,
@@ -146,6 +149,7 @@ export class FailoverStage implements AsyncDisposable {
             zone: ZONES[pod],
             ...(hints && { hints: { forZones: [{ name: ZONES[pod] }] } }),
           })),
+          { family },
         ),
       );
     }
@@ -198,22 +202,8 @@ export class FailoverStage implements AsyncDisposable {
     const c = this.lab.pod("c2", "servers", "c");
     for (const family of ["IPv4", "IPv6"] as const) {
       const endpoint = { addresses: [c.address(family)], conditions: { ready: true } };
-      await this.c2.plane.admin.apply(sliceOf(family, [endpoint]));
+      await this.c2.plane.admin.apply(serviceSlice("shop/web", [endpoint], { family }));
     }
     await admin.patch(SERVICE, { metadata: { annotations: { [ASK]: "true" } } });
   }
-}
-
-function sliceOf(family: "IPv4" | "IPv6", endpoints: readonly object[]): object {
-  return {
-    ...SLICE,
-    metadata: {
-      namespace: "shop",
-      name: family === "IPv4" ? "web-1" : "web-6",
-      labels: { "kubernetes.io/service-name": "web" },
-    },
-    addressType: family,
-    ports: [TARGET],
-    endpoints,
-  };
 }

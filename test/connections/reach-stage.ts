@@ -7,7 +7,7 @@ import type { Process } from "../lab/process.ts";
 import { request, startServer } from "../lab/programs.ts";
 import { SLOWNESS } from "../lab/slowness.ts";
 import { AgentProcess, eventually, ManifestDirectory } from "../stages/agent-process.ts";
-import { type Attempt, now, parseAttempt } from "./attempt.ts";
+import { type Attempt, now, parseAttempt } from "./connections.ts";
 
 const HTTP = { name: "http", port: 80, protocol: "TCP" };
 /** UDP has no verdict of its own: it follows TCP on the same address. */

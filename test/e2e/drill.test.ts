@@ -1,21 +1,29 @@
 import assert from "node:assert/strict";
 import { after, before, describe, type TestContext, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { nodeShare } from "../../agent/sync/node-shifts.ts";
+import { parseShift } from "../../api/shift.ts";
 import type { ClusterNode } from "../cluster/cluster-node.ts";
+import { now } from "../connections/connections.ts";
 import { eventually } from "../stages/agent-process.ts";
-import { deedsOf, rulesOfAgent, rulesOfImport } from "./agents.ts";
 import { assertHeld, assertNoneFailed, Caller, type CallerOptions } from "./caller.ts";
 import { Clusterset } from "./clusterset.ts";
 import { effectOf, untilAnswered } from "./effect.ts";
-import { blocksOf } from "./guide.ts";
-import { Maintenance } from "./maintenance.ts";
+import { blocksOf, stepsOf } from "./guide.ts";
 import { nodeFailure } from "./node-failure.ts";
 import { powerCuts } from "./power-cuts.ts";
 import { Reader } from "./reader.ts";
+import { deedsOf, rulesOfAgent, rulesOfImport } from "./rules.ts";
 
 // docs/guides/drill.md by copy and paste, and then the plugs are pulled: a service in three clusters, two of them in one region, and
 // pods of cluster-1 that keep calling it by its name. Times are reported, and nothing is said of how long they may be.
 
 const GUIDE = "drill.md";
+const MAINTENANCE = "maintenance.md";
+/** What hub.test.ts follows of it. */
+const WITH_A_HUB = ["On the hub", "Drained on the hub"];
+/** Milliseconds out of rotation after which nodes return one by one, and more, because a controller counts from when it is told. */
+const LONG_MS = 62_000;
 const [LOCAL, REGIONAL, GLOBAL] = ["cluster-1", "cluster-2", "cluster-3"] as const;
 const [BY_LOCAL, BY_REGIONAL, BY_GLOBAL] = [/^cluster-1\//, /^cluster-2\//, /^cluster-3\//];
 const TARGET = "http://serve.demo.svc.clusterset.local";
@@ -92,36 +100,83 @@ describe("a service in three clusters, with pods that call it continuously", () 
     assertNoneFailed(await own.stop());
   });
 
+  // docs/guides/maintenance.md: cluster-1 is drained on its own side, and cluster-2, as seen from cluster-1, in its importer.
   describe("maintenance", { concurrency: 1 }, () => {
-    let maintenance: Maintenance;
+    let owner: Reader;
+    let importer: Reader;
+    let outSince = 0;
     before(async () => {
-      maintenance = new Maintenance({ set, callers, nodes: [staying, doomed] });
+      owner = new Reader(set.clusters, MAINTENANCE, { node: staying });
+      // The callers' cluster is the importer: its names are swapped.
+      const adapt = (commands: string) =>
+        commands.replaceAll(/cluster-[12]\b/g, (id) => (id === LOCAL ? REGIONAL : LOCAL));
+      importer = new Reader(set.clusters, MAINTENANCE, { adapt });
+      for (const one of [owner, importer]) await one.paste("USER=ann");
     });
-    after(() => maintenance?.[Symbol.asyncDispose]());
+    after(async () => {
+      for (const one of [owner, importer]) await one?.[Symbol.asyncDispose]();
+    });
 
     test("a cluster is drained on its own side: new connections go elsewhere, established ones stay, none fails, and all places of the guide show it", async (t) => {
       const held = await call(LOCAL, { name: "stays", node: staying.name, hold: true });
       await untilAnswered([held], BY_LOCAL);
       const { length } = await held.calls();
-      await moves(t, "drained", BY_REGIONAL, () => maintenance.takeOut());
-      await maintenance.check();
+      await moves(t, "drained", BY_REGIONAL, async () => {
+        await owner.follow("Take it out");
+        outSince = performance.now();
+      });
+      await owner.follow("Check");
       assertHeld(await held.calls(), BY_LOCAL, length);
     });
 
     test("another one is drained in the cluster that imports from it, and back", async (t) => {
-      await moves(t, "drained by its importer", BY_GLOBAL, () => maintenance.takeOutInImporter());
+      await moves(t, "drained by its importer", BY_GLOBAL, () =>
+        importer.follow("In an importing cluster"),
+      );
       await moves(t, "its importer's drain ended", BY_REGIONAL, () =>
-        maintenance.bringBackInImporter(),
+        importer.follow("Drained in an importing cluster"),
       );
     });
 
     powerCuts(() => ({ set, nodes: [staying, doomed] }));
 
     test("nodes return to a drained cluster one by one, each at its own moment, and no call fails", async (t) => {
-      await moves(t, "undrained", BY_LOCAL, () => maintenance.bringBack());
-      await maintenance.assertGentle(BY_LOCAL);
-      maintenance.assertFollowed();
+      await sleep(Math.max(0, outSince + LONG_MS - performance.now()));
+      const undrained = now();
+      await moves(t, "undrained", BY_LOCAL, async () => {
+        await owner.follow("Drained on its own side");
+        // Both nodes wait at first.
+        const plan = ["curl", "-sf", "127.0.0.1:10269/plan/demo/serve"];
+        const untilWaits = ({ host }: ClusterNode) =>
+          eventually(async () => assert.match(await host.exec(plan), /"reason": "returning"/));
+        await Promise.all([staying, doomed].map(untilWaits));
+      });
+      await assertGentle(undrained);
+      const left = owner.left.filter((block) => importer.left.includes(block));
+      const hub = WITH_A_HUB.flatMap((heading) => stepsOf(MAINTENANCE, heading));
+      assert.deepEqual(
+        left,
+        hub.map(({ commands }) => commands),
+      );
     });
+
+    /** Asserts that no node has used its own cluster before its moment in the window. */
+    async function assertGentle(undrained: number): Promise<void> {
+      const of = `multicluster.kubernetes.io/service-name=serve,multicluster.kubernetes.io/source-cluster=${LOCAL}`;
+      const slices = ["-n", "demo", "get", "endpointslices", "-o", "json", "-l", of];
+      const { items } = JSON.parse(await set.clusters.kubectl(LOCAL, slices));
+      const shift = parseShift(items[0]);
+      assert.equal(shift?.direction, "returning");
+      // Callers have another clock.
+      const begin = (shift?.from ?? 0) - Date.now() + now();
+      for (const [i, { name }] of [staying, doomed].entries()) {
+        const calls = (await callers[i]?.callsSince(undrained)) ?? [];
+        const local = calls.filter((call) => BY_LOCAL.test(call.name ?? ""));
+        const first = Math.min(...local.map(({ at, ms }) => at + ms));
+        const moment = begin + nodeShare(name) * (shift?.length ?? 0);
+        assert.ok(first >= moment, `${name} at ${first - begin}, not ${moment - begin} ms`);
+      }
+    }
   });
 
   describe("power failures", { concurrency: 2 }, () => {

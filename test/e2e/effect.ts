@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { TestContext } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { now } from "../connections/attempt.ts";
+import { now } from "../connections/connections.ts";
 import type { Call, Caller } from "./caller.ts";
 
 /** So many calls in a row, the latest ones, are a state that lasts. */

@@ -6,7 +6,7 @@ import { kubernetesCommand } from "../apiserver/commands.ts";
 import type { Clusters } from "../cluster/clusters.ts";
 import { eventually } from "../stages/agent-process.ts";
 import { paste, Reader } from "./reader.ts";
-import { ownRules, tracesIn } from "./traces.ts";
+import { ownRules, tracesIn } from "./rules.ts";
 import { exported, web } from "./web.ts";
 
 const CLUSTER = "cluster-1";

@@ -10,7 +10,7 @@ import { helmCharts } from "./helm.ts";
 import { productImages } from "./images.ts";
 import { Kustomization } from "./kustomization.ts";
 import { paste, Reader } from "./reader.ts";
-import { ownRules, tracesIn } from "./traces.ts";
+import { ownRules, tracesIn } from "./rules.ts";
 
 // The hub of docs/guides/mesh-or-hub.md, by copy and paste: two clusters, and an API server outside of them. Agents and
 // controllers with the components of deploy/components. When that is uninstalled, the first cluster shows the guide for Helm.

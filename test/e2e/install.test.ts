@@ -7,8 +7,7 @@ import { blocksOf, blockWith } from "./guide.ts";
 import { productImages } from "./images.ts";
 import { migrations } from "./migrate.ts";
 import { Reader } from "./reader.ts";
-import { differences, type NodeRules, rulesOfNodes } from "./rules.ts";
-import { tracesIn } from "./traces.ts";
+import { differences, type NodeRules, rulesOfNodes, tracesIn } from "./rules.ts";
 
 // docs/guides/install.md and uninstall.md, by copy and paste, on two clusters of two nodes. The tests are one story, in order. When nothing is
 // left, users of other implementations come to the same clusters.

@@ -9,7 +9,7 @@ import type { Clusters } from "../cluster/clusters.ts";
 import { assertNone, deniedIn } from "./denied.ts";
 import { NEXT_RELEASE, nextImages, RELEASE } from "./images.ts";
 import { paste, Reader } from "./reader.ts";
-import { tracesIn } from "./traces.ts";
+import { tracesIn } from "./rules.ts";
 
 /** Addresses by which pods of other clusters reach API servers; the kubeconfig's are on the loopback. */
 const API_SERVERS = [

@@ -6,7 +6,7 @@ import { assertNone, deniedIn } from "./denied.ts";
 import { functionOf } from "./guide.ts";
 import { programImages } from "./images.ts";
 import { Reader } from "./reader.ts";
-import { tracesIn } from "./traces.ts";
+import { tracesIn } from "./rules.ts";
 
 // A user's first hour, by the commands of the guides, on two clusters of one node each: join, export, call by name, drill, status,
 // leave. The tests are one story, in order.

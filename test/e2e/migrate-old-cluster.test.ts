@@ -7,7 +7,7 @@ import { assertNone, deniedIn } from "./denied.ts";
 import { effectOf, untilAnswered } from "./effect.ts";
 import { productImages } from "./images.ts";
 import { paste, Reader } from "./reader.ts";
-import { tracesIn } from "./traces.ts";
+import { tracesIn } from "./rules.ts";
 import { web } from "./web.ts";
 
 // docs/guides/migrate-old-cluster.md, block by block, from the begin until the old cluster is switched off. The service proxies of

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { before, test } from "node:test";
 import type { ClusterNode } from "../cluster/cluster-node.ts";
-import { now } from "../connections/attempt.ts";
+import { now } from "../connections/connections.ts";
 import { eventually } from "../stages/agent-process.ts";
-import { rulesOfImport } from "./agents.ts";
 import { assertNoneFailed, Caller } from "./caller.ts";
 import type { Clusterset } from "./clusterset.ts";
 import { effectOf, untilAnswered } from "./effect.ts";
+import { rulesOfImport } from "./rules.ts";
 import { exported, onEveryNode } from "./web.ts";
 
 /** Where this happens. */

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
+import { availableParallelism } from "node:os";
 import { before, describe, type TestContext, test } from "node:test";
 import type { ClusterNode } from "../cluster/cluster-node.ts";
-import { now } from "../connections/attempt.ts";
+import { now } from "../connections/connections.ts";
+import { Process } from "../lab/process.ts";
 import { eventually } from "../stages/agent-process.ts";
-import { BusyProcessors } from "./busy-processors.ts";
 import { type Call, Caller } from "./caller.ts";
 import type { Clusterset } from "./clusterset.ts";
 import { type Effect, effectOf, untilAnswered } from "./effect.ts";
@@ -206,3 +207,40 @@ const CONDITIONS = [
   `multicluster.kubernetes.io/service-name=${FAR},multicluster.kubernetes.io/source-cluster=${REGIONAL}`,
   ...["-o", "jsonpath={.items[*].endpoints[*].conditions.ready}"],
 ];
+
+/** The kernel kills a process with the one that began it. */
+const WITH_PARENT = ["setpriv", "--pdeathsig", "KILL"];
+
+/** Longer than any power cut takes to be noticed. */
+const AT_MOST_MS = 120_000;
+
+/** Prints a line, and keeps one processor busy for a limited time. */
+const SPIN = `console.log("busy"); for (const end = Date.now() + ${AT_MOST_MS}; Date.now() < end; );`;
+
+/** Other work of the machine: one process for each processor that computes until this is disposed of. */
+export class BusyProcessors implements AsyncDisposable {
+  readonly #processes: readonly Process[];
+
+  private constructor(processes: readonly Process[]) {
+    this.#processes = processes;
+  }
+
+  /** Returns when all processes compute. */
+  static async start(): Promise<BusyProcessors> {
+    const argv = [...WITH_PARENT, process.execPath, "--eval", SPIN];
+    const processes = Array.from({ length: availableParallelism() }, () => new Process(argv));
+    const busy = new BusyProcessors(processes);
+    try {
+      await Promise.all(processes.map((one) => one.line(/busy/)));
+    } catch (error) {
+      await busy[Symbol.asyncDispose]();
+      throw error;
+    }
+    return busy;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const one of this.#processes) one.signal("SIGKILL");
+    await Promise.all(this.#processes.map(({ exited }) => exited));
+  }
+}

@@ -6,8 +6,7 @@ import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { kubernetesCommand } from "../apiserver/commands.ts";
 import type { ClusterNode } from "../cluster/cluster-node.ts";
-import { type Step, stepsOf } from "./guide.ts";
-import { isAsShown } from "./shown.ts";
+import { isAsShown, type Step, stepsOf } from "./guide.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 

@@ -3,12 +3,12 @@ import { after, before, describe, type TestContext, test } from "node:test";
 import type { ClusterNode } from "../cluster/cluster-node.ts";
 import { killForMemory } from "../cluster/out-of-memory.ts";
 import { eventually } from "../stages/agent-process.ts";
-import { AGENT_PROGRAM, type AgentDeeds, deedsOf, rulesOfAgent } from "./agents.ts";
 import { assertNoneFailed, Caller, type CallerOptions } from "./caller.ts";
 import { Clusterset } from "./clusterset.ts";
 import { effectOf, untilAnswered } from "./effect.ts";
 import { NEXT_RELEASE, nextImages, RELEASE } from "./images.ts";
 import { Reader } from "./reader.ts";
+import { AGENT_PROGRAM, type AgentDeeds, deedsOf, rulesOfAgent } from "./rules.ts";
 import { uninstalling } from "./uninstall.ts";
 import { exported, web } from "./web.ts";
 

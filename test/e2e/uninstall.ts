@@ -3,7 +3,7 @@ import { before, describe, test } from "node:test";
 import { eventually } from "../stages/agent-process.ts";
 import type { Clusterset } from "./clusterset.ts";
 import { Reader } from "./reader.ts";
-import { ownRules, tracesIn } from "./traces.ts";
+import { ownRules, tracesIn } from "./rules.ts";
 import { exported, web } from "./web.ts";
 
 const GUIDE = "uninstall.md";

@@ -3,7 +3,7 @@ import { rmSync, writeFileSync } from "node:fs";
 import { after, before, describe, test } from "node:test";
 import { ipvs } from "../backends/ipvs.ts";
 import { backendTitled } from "../backends.ts";
-import { CountedConnections } from "../connections/counted.ts";
+import { CountedConnections } from "../connections/connections.ts";
 import { ConntrackStage, PODS, REJECTED, VIP } from "../conntrack/stage.ts";
 import { importObject, sliceObject } from "../generators/objects.ts";
 import { request } from "../lab/programs.ts";

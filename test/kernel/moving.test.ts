@@ -5,7 +5,7 @@ import { after, before, describe, test } from "node:test";
 import { service } from "../backends/service.ts";
 import type { TestedBackend } from "../backends/tested-backend.ts";
 import { BACKENDS } from "../backends.ts";
-import { Held } from "../connections/held.ts";
+import { Held } from "../connections/connections.ts";
 import { Lab } from "../lab/lab.ts";
 import type { Process } from "../lab/process.ts";
 import { request, startServer } from "../lab/programs.ts";

@@ -47,10 +47,6 @@ for (const { title, program } of WAYS) {
       launch(which);
       await agent.page("/readyz");
     };
-    const counts = async () => [
-      await agent.metric("clusterset_agent_kernel_objects_written_total"),
-      await agent.metric("clusterset_agent_kernel_objects_deleted_total"),
-    ];
     const list = (which: Which) => node.exec([...using(which), "nft", "list", "ruleset"]);
     /** Changes the slices, and waits until both families have the change. */
     const change = async (last: number) => {
@@ -89,12 +85,12 @@ for (const { title, program } of WAYS) {
       const nothing = /"family":"IPv4".*"scope":"complete".*"writes":0,"deletes":0,/;
       await start("Debian 13's");
       assert.match(agent.log, nothing);
-      assert.equal((await counts())[1], 0);
+      assert.equal((await agent.writes())[1], 0);
       await change(3);
       await agent.stop();
       await start("the system's");
       assert.match(agent.log, nothing);
-      assert.equal((await counts())[1], 0);
+      assert.equal((await agent.writes())[1], 0);
       await change(4);
       await agent.stop();
     });
@@ -105,7 +101,7 @@ for (const { title, program } of WAYS) {
       await change(5);
       await agent.stop();
       await start("Debian 13's");
-      assert.deepEqual(await counts(), [0, 0]);
+      assert.deepEqual(await agent.writes(), [0, 0]);
       await agent.stop();
       await node.exec([...using("Debian 13's"), ...argv, "cleanup"]);
       assert.deepEqual(await nftables.own(node), []);

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { FAMILIES, type Family } from "../../api/address.ts";
 import { BACKENDS } from "../backends.ts";
 import { ReachStage, type Setting } from "../connections/reach-stage.ts";
-import { cutOff, reconnect } from "../lab/outage.ts";
+import { cutOff, reconnect } from "../lab/lab.ts";
 import { SLOWNESS } from "../lab/slowness.ts";
 import { eventually } from "../stages/agent-process.ts";
 

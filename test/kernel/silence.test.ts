@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { BACKEND } from "../backends.ts";
 import { type Places, ReachStage } from "../connections/reach-stage.ts";
-import { cutOff } from "../lab/outage.ts";
+import { cutOff } from "../lab/lab.ts";
 
 // Failure detection where the evidence is doubtful: policies in the own cluster, loss, an agent that gets no processor; and where it is
 // switched off. Verdicts do not depend on the backend or the family, as reach.test.ts shows: one of each runs here.

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Lab } from "./lab.ts";
 import { Process } from "./process.ts";
-import { SCRATCH } from "./removal.ts";
+import { programs, SCRATCH } from "./removal.ts";
 
 /** Another process that owns a lab with a program in it. */
 async function startOwner() {
@@ -17,7 +17,9 @@ async function startOwner() {
 const namespaces = (run: string) =>
   readdirSync("/run/netns").filter((name) => name.startsWith(run));
 const isGone = (run: string, pid: number) =>
-  namespaces(run).length === 0 && !existsSync(`${SCRATCH}/${run}`) && argvOf(pid).length === 0;
+  namespaces(run).length === 0 &&
+  !existsSync(`${SCRATCH}/${run}`) &&
+  programs().every((one) => one.pid !== pid);
 
 async function untilGone(run: string, pid: number): Promise<void> {
   for (let i = 0; i < 1_000 && !isGone(run, pid); i++) await sleep(10);
@@ -73,21 +75,7 @@ test("Leftovers of a lab whose watchdog was also killed are removed; labs with a
 });
 
 function watchdogsOf(run: string): number[] {
-  const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
-  const found = pids.map(Number).filter((pid) => {
-    const argv = argvOf(pid);
-    return argv.includes("watchdog") && argv.includes(run);
-  });
+  const found = programs().filter(({ argv }) => argv.includes("watchdog") && argv.includes(run));
   assert.equal(found.length, 1);
-  return found;
-}
-
-/** Empty for a process that has ended, also before its parent has read its exit code. */
-function argvOf(pid: number): string[] {
-  try {
-    const text = readFileSync(`/proc/${pid}/cmdline`, "utf8");
-    return text === "" ? [] : text.split("\0");
-  } catch {
-    return [];
-  }
+  return found.map(({ pid }) => pid);
 }

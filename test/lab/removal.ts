@@ -1,9 +1,9 @@
-import { execFile } from "node:child_process";
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { randomInt } from "node:crypto";
 import { readdirSync, readFileSync, readlinkSync, rmSync, statSync } from "node:fs";
-import { homedir } from "node:os";
+import { constants, homedir } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import { pidsInGroup, removeGroup, topGroups } from "./cgroups.ts";
-import { isAlive, type Run, runOf } from "./run.ts";
 
 /** Where `ip netns` keeps its names. */
 const NAMESPACES = "/run/netns";
@@ -93,6 +93,14 @@ function pidsOf(run: Run, marks: ReadonlySet<string>): number[] {
     .map(Number);
 }
 
+/** Programs that run, by id and arguments. One that has ended has no arguments, also before its parent has read its exit code. */
+export function programs(): { readonly pid: number; readonly argv: readonly string[] }[] {
+  return list("/proc").flatMap((name) => {
+    const text = /^\d+$/.test(name) ? textAt(`/proc/${name}/cmdline`) : "";
+    return text === "" ? [] : [{ pid: Number(name), argv: text.split("\0") }];
+  });
+}
+
 /** What /proc/PID/ns/net reads for processes inside. */
 function namespaceMark(name: string): string | undefined {
   const inode = statSync(`${NAMESPACES}/${name}`, { throwIfNoEntry: false })?.ino;
@@ -109,7 +117,7 @@ function linkAt(path: string): string {
 }
 
 /** Empty, likewise. */
-function textAt(path: string): string {
+export function textAt(path: string): string {
   try {
     return readFileSync(path, "latin1");
   } catch {
@@ -142,4 +150,105 @@ function list(directory: string): string[] {
     // Nobody has made a namespace, or a lab, since the machine was started.
     return [];
   }
+}
+
+/**
+ * One run of a lab. `id` names its owner, the process that made it, and is part of the name of every object: leftovers of a
+ * killed run show their owner without a separate record. `startTime` (clock ticks since boot) distinguishes the owner from a
+ * later process with its pid.
+ */
+export interface Run {
+  readonly id: string;
+  readonly pid: number;
+  readonly startTime: number;
+}
+
+/** Begins a run that belongs to this process. */
+export function newRun(): Run {
+  const pid = process.pid;
+  const startTime = processOf(pid)?.startTime;
+  if (startTime === undefined) throw new Error(`/proc/${pid}/stat: not readable`);
+  const salt = randomInt(36 ** 4)
+    .toString(36)
+    .padStart(4, "0");
+  return { id: `csp-${pid}-${startTime}-${salt}`, pid, startTime };
+}
+
+/** The run that made something of this name (`<run>` or `<run>_<place>`); `undefined` if no lab did. */
+export function runOf(name: string): Run | undefined {
+  const match = /^(csp-(\d+)-(\d+)-[0-9a-z]{4})(_|$)/.exec(name);
+  if (match === null) return undefined;
+  const [, id = "", pid, startTime] = match;
+  return { id, pid: Number(pid), startTime: Number(startTime) };
+}
+
+/** True while the process that owns the run lives. A zombie has ended: it only waits for its parent. */
+export function isAlive(run: Run): boolean {
+  const owner = processOf(run.pid);
+  return owner !== undefined && owner.startTime === run.startTime && !/[ZX]/.test(owner.state);
+}
+
+function processOf(pid: number): { state: string; startTime: number } | undefined {
+  const stat = readStat(pid);
+  // The second field is the program's name in parentheses, and may hold blanks and parentheses itself.
+  const fields = stat?.slice(stat.lastIndexOf(")") + 2).split(" ");
+  const [state, startTime] = [fields?.[0], fields?.[19]];
+  if (state === undefined || startTime === undefined) return undefined;
+  return { state, startTime: Number(startTime) };
+}
+
+function readStat(pid: number): string | undefined {
+  try {
+    return readFileSync(`/proc/${pid}/stat`, "utf8");
+  } catch {
+    // No such process: the answer, not a fault.
+    return undefined;
+  }
+}
+
+const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+
+/** Read by the watchdog: the run has been removed in good order. */
+const DISMISSED = "dismissed";
+
+/**
+ * Sees to it that a run ends with its owner. A signal removes it at once. Everything else (an exception, a
+ * `kill -9`) is left to a watchdog: a shell that reads from a pipe which only the owner holds, and removes
+ * the run when the pipe closes. A shell, because it waits in 1 MB where Node needs 45.
+ */
+export class Guard {
+  readonly #run: Run;
+  #watchdog: ChildProcess | undefined;
+
+  constructor(run: Run) {
+    this.#run = run;
+  }
+
+  start(): void {
+    const script = `read -r line; [ "$line" = ${DISMISSED} ] || exec "$@"`;
+    const sweep = [process.execPath, `${import.meta.dirname}/sweep.ts`, this.#run.id];
+    // Detached: a Ctrl-C reaches the whole process group of a terminal, and must not reach the watchdog.
+    const watchdog = spawn("sh", ["-c", script, "watchdog", ...sweep], {
+      detached: true,
+      stdio: ["pipe", "ignore", "inherit"],
+    });
+    watchdog.stdin?.on("error", () => undefined); // It has ended already, and is not needed any more.
+    watchdog.unref();
+    this.#watchdog = watchdog;
+    for (const name of SIGNALS) process.on(name, this.#onSignal);
+  }
+
+  /** The run has been removed. */
+  stop(): void {
+    for (const name of SIGNALS) process.off(name, this.#onSignal);
+    this.#watchdog?.stdin?.end(`${DISMISSED}\n`);
+    this.#watchdog = undefined;
+  }
+
+  readonly #onSignal = (name: NodeJS.Signals): void => {
+    removeRun(this.#run)
+      .catch((error: unknown) => console.error(error))
+      // As a shell reports a program that a signal ended.
+      .finally(() => process.exit(128 + constants.signals[name]));
+  };
 }

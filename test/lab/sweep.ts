@@ -4,8 +4,7 @@
  * belongs to a living owner is never touched.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import { deadRuns, removeRun } from "./removal.ts";
-import { isAlive, runOf } from "./run.ts";
+import { deadRuns, isAlive, removeRun, runOf } from "./removal.ts";
 
 const [id] = process.argv.slice(2);
 if (id === undefined) {

@@ -109,6 +109,12 @@ export class AgentProcess {
     return values.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(" "))), 0);
   }
 
+  /** Kernel objects that it has written and deleted since it was started. */
+  async writes(): Promise<readonly [written: number, deleted: number]> {
+    const count = (verb: string) => this.metric(`clusterset_agent_kernel_objects_${verb}_total`);
+    return [await count("written"), await count("deleted")];
+  }
+
   /**
    * Waits until the log shows it, the agent has ended, or its time is up. Each request for a page would start a program, which
    * delays a slow machine.

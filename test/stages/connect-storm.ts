@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import type { TestContext } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ANNOTATION_CLUSTER_SELECTORS, ANNOTATION_CLUSTER_WEIGHTS } from "../../api/keys.ts";
-import { CountedConnections } from "../connections/counted.ts";
+import { CountedConnections } from "../connections/connections.ts";
 import { importObject, sliceObject } from "../generators/objects.ts";
 import { Lab } from "../lab/lab.ts";
 import type { Namespace } from "../lab/namespace.ts";

@@ -2,8 +2,7 @@ import assert from "node:assert/strict";
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { headingsWithCommands } from "../e2e/guide.ts";
-import { isAsShown } from "../e2e/shown.ts";
+import { headingsWithCommands, isAsShown } from "../e2e/guide.ts";
 
 // How guides are held to what is seen: what may differ does, and nothing else.
 

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Process } from "../lab/process.ts";
-import { STORE } from "../lab/removal.ts";
+import { programs, STORE } from "../lab/removal.ts";
 import { runInGuest } from "./guest-tests.ts";
 
 const FIXTURES = "test/vm/fixtures";
@@ -47,16 +47,12 @@ for (const signal of ["SIGKILL", "SIGINT"] as const) {
 }
 
 /** Emulators whose disk belongs to a process. */
-function guestsOf(owner: number): string[] {
-  return readdirSync("/proc").filter((pid) => {
-    if (!/^\d+$/.test(pid)) return false;
-    try {
-      const argv = readFileSync(`/proc/${pid}/cmdline`, "utf8");
-      return argv.startsWith("qemu-") && argv.includes(`${STORE}/csp-${owner}-`);
-    } catch {
-      return false; // It has just ended.
-    }
-  });
+function guestsOf(owner: number): number[] {
+  const disk = `${STORE}/csp-${owner}-`;
+  const found = programs().filter(
+    ({ argv }) => argv[0]?.startsWith("qemu-") && argv.some((word) => word.includes(disk)),
+  );
+  return found.map(({ pid }) => pid);
 }
 
 function disksOf(owner: number): string[] {

@@ -1,9 +1,7 @@
 import { spawn } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, statSync } from "node:fs";
 import { createInterface } from "node:readline";
-import { Guard } from "../lab/guard.ts";
-import { removeRun, STORE } from "../lab/removal.ts";
-import { newRun } from "../lab/run.ts";
+import { Guard, newRun, removeRun, STORE } from "../lab/removal.ts";
 import type { Report } from "./results.ts";
 import { type Job, makeRunDisk } from "./run-disk.ts";
 import type { System } from "./system.ts";

@@ -4,8 +4,7 @@ import { eventually } from "../../stages/agent-process.ts";
 import type { Clusterset } from "../clusterset.ts";
 import type { Reader } from "../reader.ts";
 import { Client } from "./client.ts";
-import { readerOf, unread } from "./follow.ts";
-import { Seen } from "./seen.ts";
+import { readerOf, Seen, unread } from "./seen.ts";
 
 const [EXPORTER, IMPORTER] = ["cluster-1", "cluster-2"] as const;
 const NAME = "http://hello.automatic.svc.clusterset.local";

@@ -3,11 +3,9 @@ import { after, before, describe, test } from "node:test";
 import type { Clusters } from "../../cluster/clusters.ts";
 import { eventually } from "../../stages/agent-process.ts";
 import type { Reader } from "../reader.ts";
-import { differences, type NodeRules, rulesOfNodes } from "../rules.ts";
-import { tracesIn } from "../traces.ts";
+import { differences, type NodeRules, rulesOfNodes, tracesIn } from "../rules.ts";
 import { Client } from "./client.ts";
-import { readerOf, unread } from "./follow.ts";
-import { Seen } from "./seen.ts";
+import { readerOf, Seen, unread } from "./seen.ts";
 
 const [OURS, THEIRS] = ["cluster-1", "cluster-2"] as const;
 

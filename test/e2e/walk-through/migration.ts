@@ -6,10 +6,9 @@ import { assertNoneFailed, Caller } from "../caller.ts";
 import { assertNone, deniedIn } from "../denied.ts";
 import { blockWith, functionOf } from "../guide.ts";
 import type { Reader } from "../reader.ts";
-import { tracesIn } from "../traces.ts";
+import { tracesIn } from "../rules.ts";
 import { TIMEOUT_MS } from "./client.ts";
-import { GUIDE, readerOf, unread } from "./follow.ts";
-import { Seen } from "./seen.ts";
+import { GUIDE, readerOf, Seen, unread } from "./seen.ts";
 
 const [OLD, NEW] = ["cluster-1", "cluster-2"] as const;
 

@@ -4,8 +4,7 @@ import { assertHeld, assertNoneFailed, Caller } from "../caller.ts";
 import type { Clusterset } from "../clusterset.ts";
 import type { Reader } from "../reader.ts";
 import { TIMEOUT_MS } from "./client.ts";
-import { readerOf, unread } from "./follow.ts";
-import { Seen } from "./seen.ts";
+import { readerOf, Seen, unread } from "./seen.ts";
 
 const [BRAZIL, CHILE] = ["cluster-1", "cluster-2"] as const;
 

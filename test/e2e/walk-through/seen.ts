@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import type { Clusters } from "../../cluster/clusters.ts";
-import { ownRules } from "../traces.ts";
+import { blocksOf } from "../guide.ts";
+import { Reader } from "../reader.ts";
+import { ownRules } from "../rules.ts";
 
 interface Pod {
   readonly metadata: { readonly name: string; readonly deletionTimestamp?: string };
@@ -46,4 +48,17 @@ export class Seen {
     const all = await ownRules(this.#clusters.cluster(cluster).node("node-1"));
     return all.split("\n").filter((line) => line.includes(`"${this.#namespace}/`));
   }
+}
+
+/** The guide of these walk-throughs. */
+export const GUIDE = "walk-throughs.md";
+
+/** A user who follows it, also with a shell on the first node of cluster-1. */
+export function readerOf(clusters: Clusters): Reader {
+  return new Reader(clusters, GUIDE, { node: clusters.cluster("cluster-1").node("node-1") });
+}
+
+/** Commands of a story that were not followed. */
+export function unread(reader: Reader, story: string): string[] {
+  return blocksOf(GUIDE, story).filter((block) => reader.left.includes(block));
 }

@@ -1,6 +1,6 @@
-import type { ClusterNode } from "./cluster-node.ts";
-import type { Clusters } from "./clusters.ts";
-import { CUTS } from "./cut.ts";
+import type { ClusterNode } from "../../test/cluster/cluster-node.ts";
+import type { Clusters } from "../../test/cluster/clusters.ts";
+import { CUTS } from "../../test/cluster/cut.ts";
 
 /** Something that can be done to clusters while they run. */
 export interface Verb {

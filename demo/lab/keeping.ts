@@ -1,11 +1,10 @@
-import { readdirSync, readFileSync } from "node:fs";
-import { SCRATCH } from "../lab/removal.ts";
-import { type ClustersSpec, PROXY_MODES, type ProxyMode } from "./spec.ts";
+import { type ClustersSpec, PROXY_MODES, type ProxyMode } from "../../test/cluster/spec.ts";
+import { programs, SCRATCH } from "../../test/lab/removal.ts";
 
 /** Where the keeper of `make lab` listens: there is one at a time. */
 export const SOCKET = `${SCRATCH}/keeper.sock`;
 
-const NAME = "/test/cluster/keeper.ts";
+const NAME = "/demo/lab/keeper.ts";
 
 /** The program: of these sources. */
 export const KEEPER = `${import.meta.dirname}/keeper.ts`;
@@ -49,15 +48,6 @@ function proxyOf(text: string): ProxyMode {
 
 /** The pids of running keepers, of any source tree: there is one on a machine. */
 export function keepers(): number[] {
-  const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
-  return pids.map(Number).filter((pid) => argvOf(pid)[1]?.endsWith(NAME) === true);
-}
-
-/** Empty for a process that has ended, also before its parent has read its exit code. */
-function argvOf(pid: number): string[] {
-  try {
-    return readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0");
-  } catch {
-    return [];
-  }
+  const found = programs().filter(({ argv }) => argv[1]?.endsWith(NAME));
+  return found.map(({ pid }) => pid);
 }

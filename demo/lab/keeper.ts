@@ -5,7 +5,7 @@
 import { rmSync } from "node:fs";
 import { createServer, type IncomingMessage } from "node:http";
 import { text } from "node:stream/consumers";
-import { Clusters } from "./clusters.ts";
+import { Clusters } from "../../test/cluster/clusters.ts";
 import { type KeeperNews, SOCKET, specOf } from "./keeping.ts";
 import { VERBS } from "./verbs.ts";
 

@@ -12,12 +12,12 @@ import { type IncomingMessage, request } from "node:http";
 import { basename, dirname } from "node:path";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
-import { deadRuns, removeRun, SCRATCH } from "../lab/removal.ts";
-import { commandPath } from "./commands.ts";
-import { labImages } from "./images.ts";
+import { kubernetesCommand } from "../../test/apiserver/commands.ts";
+import { labImages } from "../../test/cluster/images.ts";
+import { seedOf } from "../../test/cluster/seed.ts";
+import { plansOf } from "../../test/cluster/spec.ts";
+import { deadRuns, removeRun, SCRATCH } from "../../test/lab/removal.ts";
 import { KEEPER, type KeeperNews, type KeptClusters, keepers, SOCKET, specOf } from "./keeping.ts";
-import { seedOf } from "./seed.ts";
-import { plansOf } from "./spec.ts";
 import { listOf, VERBS } from "./verbs.ts";
 
 const PROGRAM = "test/cluster/lab";
@@ -80,7 +80,7 @@ function introduce({ kubeconfig, contexts }: KeptClusters): void {
   const directory = dirname(kubeconfig);
   // What kubectl learns of an API server it remembers by address and port, which another one may have tomorrow.
   console.log(`  export KUBECONFIG=${kubeconfig} KUBECACHEDIR=${directory}/kubectl-cache`);
-  console.log(`  export PATH=${dirname(commandPath("kubectl"))}:$PATH\n`);
+  console.log(`  export PATH=${dirname(kubernetesCommand("kubectl"))}:$PATH\n`);
   for (const { id, region } of contexts) {
     console.log(`  kubectl --context ${id} get pods -A -o wide    # ${region}`);
   }
