@@ -7,9 +7,8 @@ import { nftables } from "../backends/nftables.ts";
 import type { TestedBackend } from "../backends/tested-backend.ts";
 import { BACKENDS } from "../backends.ts";
 import { importObject, sliceObject } from "../generators/objects.ts";
-import { Lab } from "../lab/lab.ts";
-import { request, startServer } from "../lab/programs.ts";
-import { AgentProcess, eventually, ManifestDirectory } from "../stages/agent-process.ts";
+import { request } from "../lab/programs.ts";
+import { AgentNode, eventually } from "../stages/agent-process.ts";
 
 const PODS = { a: 11, b: 12, c: 13 } as const;
 type Pod = keyof typeof PODS;
@@ -55,17 +54,13 @@ describe("ClientIP affinity, in the kernel", () => {
     const changes = hashed ? "" : "survives changes, ends with its time, ";
     test(`affinity ${changes}covers all ports, and ends when the endpoint is removed, ${family}, ${title}`, async (t) => {
       if (newer) withNewerNft(t);
-      await using lab = await Lab.oneNode({ a: [], b: [], c: [], client: [] });
-      const node = lab.node("c1", "n1");
-      await Promise.all(
-        Object.keys(PODS).map((pod) => startServer(lab.pod("c1", "n1", pod), "--name", pod)),
-      );
-      const manifests = new ManifestDirectory(lab, "manifests");
+      await using on = await AgentNode.create({ a: [], b: [], c: [], client: [] });
+      const { node, manifests } = on;
+      await on.serve(...Object.keys(PODS));
       const sticky = { sessionAffinity: "ClientIP" };
       manifests.write("import", importObject("demo/serve", [vip], [HTTP, AGAIN], sticky));
       const ranges = ["--clusterset-cidr", "241.0.0.0/8,fd00:241::/108"];
-      const flags = ["--cluster-id", "c1", ...ranges, ...backend.flags];
-      const agent = new AgentProcess(node, manifests.path, flags);
+      const agent = on.agent([...ranges, ...backend.flags]);
 
       /** Writes the endpoints, and waits until exactly these are in the kernel. */
       const use = async (...pods: readonly Pod[]) => {
@@ -82,7 +77,7 @@ describe("ClientIP affinity, in the kernel", () => {
         const names = new Set<string>();
         for (const port of ports) {
           const argv = request("--count", "6", `tcp://${host}:${port}`);
-          const lines = (await lab.pod("c1", "n1", "client").exec(argv)).split("\n");
+          const lines = (await on.pod("client").exec(argv)).split("\n");
           for (const line of lines) if (line.startsWith('{"at"')) names.add(JSON.parse(line).name);
         }
         const [pod, ...others] = names;

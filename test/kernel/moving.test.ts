@@ -6,10 +6,9 @@ import { service } from "../backends/service.ts";
 import type { TestedBackend } from "../backends/tested-backend.ts";
 import { BACKENDS } from "../backends.ts";
 import { Held } from "../connections/connections.ts";
-import { Lab } from "../lab/lab.ts";
 import type { Process } from "../lab/process.ts";
-import { request, startServer } from "../lab/programs.ts";
-import { AGENT, AgentProcess, eventually, ManifestDirectory } from "../stages/agent-process.ts";
+import { request } from "../lab/programs.ts";
+import { AGENT, AgentNode, type AgentProcess, eventually } from "../stages/agent-process.ts";
 
 const [WEB, EMPTY] = ["241.0.1.7", "241.0.1.8"];
 /** Connections of each client in a second. */
@@ -32,24 +31,20 @@ function moves(): Move[] {
 }
 
 describe("moving from one backend to another under load", () => {
-  let lab: Lab;
+  let on: AgentNode;
   let agent: AgentProcess | undefined;
   const held: Held[] = [];
   const storm: Process[] = [];
-  const node = () => lab.node("c1", "n1");
-  const pod = (name: string) => lab.pod("c1", "n1", name);
 
   before(async () => {
-    const pods = { web: ["10.1.0.11"], client: [] };
-    lab = await Lab.oneNode(pods);
-    await startServer(pod("web"), "--name", "web");
+    on = await AgentNode.create({ web: ["10.1.0.11"], client: [] });
+    await on.serve("web");
     // A server in TIME_WAIT drops the SYN of a client port that is used again: not a fault of rules.
-    await pod("web").exec(["sysctl", "-qw", "net.ipv4.tcp_max_tw_buckets=0"]);
-    const manifests = new ManifestDirectory(lab, "manifests");
-    manifests.write("web", ...service("shop/web", [WEB], ["10.1.0.11"]));
-    manifests.write("empty", ...service("shop/empty", [EMPTY], []));
+    await on.pod("web").exec(["sysctl", "-qw", "net.ipv4.tcp_max_tw_buckets=0"]);
+    on.manifests.write("web", ...service("shop/web", [WEB], ["10.1.0.11"]));
+    on.manifests.write("empty", ...service("shop/empty", [EMPTY], []));
     await start(BACKENDS[0]);
-    for (const client of [pod("client"), node()]) {
+    for (const client of [on.pod("client"), on.node]) {
       const process = client.spawn(request("--hold", `http://${WEB}`));
       held.push(new Held(process, await process.line(/name/, PATIENCE)));
       for (const vip of [WEB, EMPTY]) {
@@ -58,12 +53,11 @@ describe("moving from one backend to another under load", () => {
       }
     }
   });
-  after(() => lab.remove());
+  after(() => on[Symbol.asyncDispose]());
 
   async function start(backend: TestedBackend | undefined): Promise<void> {
     assert.ok(backend);
-    const flags = ["--cluster-id", "c1", "--region", "eu-west", ...backend.flags];
-    agent = new AgentProcess(node(), `${lab.directory}/manifests`, flags);
+    agent = on.agent(["--region", "eu-west", ...backend.flags]);
     await agent.start();
   }
 
@@ -71,7 +65,7 @@ describe("moving from one backend to another under load", () => {
     test(`${from.title} to ${to.title}: established connections continue, and only the new rules stay`, async () => {
       await agent?.stop();
       await start(to);
-      const own = async (of: TestedBackend) => (await of.own(node())).join("\n");
+      const own = async (of: TestedBackend) => (await of.own(on.node)).join("\n");
       await eventually(async () => assert.match(await own(to), to.complete), PATIENCE);
       await eventually(async () => assert.equal(await own(from), ""), PATIENCE);
       const counts = held.map(({ count }) => count);
@@ -89,22 +83,18 @@ describe("moving from one backend to another under load", () => {
     const [first] = BACKENDS;
     assert.ok(first && agent);
     await agent.stop();
-    const rules = await first.own(node());
+    const rules = await first.own(on.node);
     assert.match(rules.join("\n"), first.complete);
-    const tools = join(lab.directory, "tools");
+    const tools = join(on.lab.directory, "tools");
     mkdirSync(tools);
     writeFileSync(join(tools, "nft"), "#!/bin/sh\nexit 1\n", { mode: 0o755 });
-    const unusable = new AgentProcess(
-      node(),
-      `${lab.directory}/manifests`,
-      ["--cluster-id", "c1", "--region", "eu-west", "--backend", "nftables"],
-      ["env", `PATH=${tools}:${process.env.PATH}`, AGENT],
-    );
+    const program = ["env", `PATH=${tools}:${process.env.PATH}`, AGENT];
+    const unusable = on.agent(["--region", "eu-west", "--backend", "nftables"], program);
     unusable.launch();
     const { code } = await unusable.exited;
     assert.notEqual(code, 0);
     assert.match(unusable.log, /CSP_BACKEND_UNUSABLE/);
-    assert.deepEqual(await first.own(node()), rules);
+    assert.deepEqual(await first.own(on.node), rules);
     await agent.start();
   });
 

@@ -1,12 +1,10 @@
 import assert from "node:assert/strict";
-import { chmodSync, readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { nftables } from "../backends/nftables.ts";
 import { importObject, sliceObject } from "../generators/objects.ts";
-import { Lab } from "../lab/lab.ts";
-import type { Namespace } from "../lab/namespace.ts";
-import { AGENT, AgentProcess, eventually, ManifestDirectory } from "../stages/agent-process.ts";
+import { AGENT, AgentNode, type AgentProcess, eventually } from "../stages/agent-process.ts";
 
 // The nftables backend with the capability that deploy/base gives it, and no other, at a size that fills the socket's buffers.
 
@@ -18,30 +16,24 @@ const LARGE = 500;
 const HUGE = 1500;
 const RIGHTS = ["setpriv", "--no-new-privs", "--inh-caps=-all", "--bounding-set=-all,+net_admin"];
 
-let lab: Lab;
-let node: Namespace;
-let manifests: ManifestDirectory;
+let on: AgentNode;
 let agent: AgentProcess;
-let standIn: string;
 
 /** What nft was given to write. */
-const written = () => readFileSync(join(lab.directory, "written"), "utf8");
+const written = () => readFileSync(join(on.lab.directory, "written"), "utf8");
 
 before(async () => {
-  lab = await Lab.oneNode();
-  node = lab.node("c1", "n1");
-  manifests = new ManifestDirectory(lab, "manifests");
-  standIn = join(lab.directory, "nft");
-  const log = join(lab.directory, "written");
+  on = await AgentNode.create();
+  const { directory } = on.lab;
+  const standIn = join(directory, "nft");
+  const log = join(directory, "written");
   writeFileSync(log, "");
   const script = `case "$1" in -i|-f) tee -a ${log} | /usr/sbin/nft "$@" ;; *) exec /usr/sbin/nft "$@" ;; esac`;
-  writeFileSync(standIn, `#!/bin/sh\n${script}\n`);
-  chmodSync(standIn, 0o755);
-  const command = ["env", `PATH=${lab.directory}:${process.env.PATH}`, ...RIGHTS, AGENT];
-  const flags = ["--cluster-id", "c1", ...nftables.flags];
-  agent = new AgentProcess(node, manifests.path, flags, command);
+  writeFileSync(standIn, `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+  const path = `PATH=${directory}:${process.env.PATH}`;
+  agent = on.agent(nftables.flags, ["env", path, ...RIGHTS, AGENT]);
 });
-after(() => lab?.remove());
+after(() => on?.[Symbol.asyncDispose]());
 
 /** An import with its endpoints in a network of its own, 10.network.0.0/16, from the `first` on. */
 function objects(
@@ -65,7 +57,7 @@ function objects(
 
 /** The endpoints of these addresses. */
 async function endpoints(pattern: RegExp): Promise<string[]> {
-  const text = await node.exec(["nft", "list", "map", "ip", "clusterset-proxy", "endpoints"]);
+  const text = await on.node.exec(["nft", "list", "map", "ip", "clusterset-proxy", "endpoints"]);
   return [...text.matchAll(/ : (10\.\S+) \. 80/g)].flatMap(([, address = ""]) =>
     pattern.test(address) ? [address] : [],
   );
@@ -73,7 +65,7 @@ async function endpoints(pattern: RegExp): Promise<string[]> {
 
 test("with CAP_NET_ADMIN only, the agent programs 10,000 endpoints by netlink", async () => {
   const one = (n: number) => objects(`web-${n}`, `241.0.${n >> 8}.${n & 255}`, 1, EACH, n * EACH);
-  manifests.write("webs", ...Array.from({ length: SERVICES }, (_, n) => one(n + 1)).flat());
+  on.manifests.write("webs", ...Array.from({ length: SERVICES }, (_, n) => one(n + 1)).flat());
   await agent.start();
   assert.equal((await endpoints(/^10\.1\./)).length, SERVICES * EACH);
   assert.match(written(), /add chain ip clusterset-proxy pick-64/);
@@ -83,7 +75,7 @@ test("with CAP_NET_ADMIN only, the agent programs 10,000 endpoints by netlink", 
 
 test("a service with hundreds of endpoints changes in one batch, a larger one as text, each as a whole", async () => {
   const write = (first: number) =>
-    manifests.write(
+    on.manifests.write(
       "many",
       ...objects("large", "241.0.9.1", 2, LARGE, first),
       ...objects("huge", "241.0.9.2", 3, HUGE, first),
@@ -106,15 +98,15 @@ test("a restart writes nothing, a change and the repair of a flushed table are p
   assert.equal((await agent.stop()).code, 0);
   await agent.start();
   assert.deepEqual(await agent.writes(), [0, 0]);
-  manifests.write("one", ...objects("one", "241.0.9.3", 4, 1));
+  on.manifests.write("one", ...objects("one", "241.0.9.3", 4, 1));
   await eventually(async () => assert.deepEqual(await endpoints(/^10\.4\./), ["10.4.0.0"]));
-  await node.exec(["nft", "flush", "ruleset"]);
+  await on.node.exec(["nft", "flush", "ruleset"]);
   const all = SERVICES * EACH + LARGE + HUGE + 1;
   await eventually(async () => assert.equal((await endpoints(/./)).length, all));
 });
 
 test("cleanup with CAP_NET_ADMIN only deletes everything", async () => {
   assert.equal((await agent.stop()).code, 0);
-  await node.exec([...RIGHTS, AGENT, "cleanup"]);
-  assert.deepEqual(await nftables.own(node), []);
+  await on.node.exec([...RIGHTS, AGENT, "cleanup"]);
+  assert.deepEqual(await nftables.own(on.node), []);
 });

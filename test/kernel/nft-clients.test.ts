@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { service } from "../backends/service.ts";
-import { Lab } from "../lab/lab.ts";
-import { evaluate, request, startServer } from "../lab/programs.ts";
-import { AgentProcess, eventually, ManifestDirectory } from "../stages/agent-process.ts";
+import { evaluate, request } from "../lab/programs.ts";
+import { AgentNode, eventually } from "../stages/agent-process.ts";
 
 const VIP = "241.0.0.10";
 const PODS = { a: "10.1.0.11", b: "10.1.0.12", c: "10.1.0.13" } as const;
@@ -25,24 +24,21 @@ const FILL = `
 test("nftables: with the memory of clients full, new clients are assigned by address: each to one endpoint, none rejected", async () => {
   const clients = ["d", "e", "f", "g"];
   const pods = Object.fromEntries([...Object.keys(PODS), ...clients].map((name) => [name, []]));
-  await using lab = await Lab.oneNode(pods);
-  const [node, pod] = [lab.node("c1", "n1"), (name: string) => lab.pod("c1", "n1", name)];
-  await Promise.all(Object.keys(PODS).map((name) => startServer(pod(name), "--name", name)));
-  const manifests = new ManifestDirectory(lab, "manifests");
+  await using on = await AgentNode.create(pods);
+  await on.serve(...Object.keys(PODS));
   const spec = { sessionAffinity: "ClientIP" };
-  manifests.write("web", ...service("demo/web", [VIP], Object.values(PODS), { spec }));
-  const flags = ["--cluster-id", "c1", "--backend", "nftables"];
-  const agent = new AgentProcess(node, manifests.path, flags);
+  on.manifests.write("web", ...service("demo/web", [VIP], Object.values(PODS), { spec }));
+  const agent = on.agent(["--backend", "nftables"]);
   await agent.start();
   const answers = async (client: string): Promise<string[]> => {
-    const text = await pod(client).exec(request("--count", "8", `tcp://${VIP}:80`));
+    const text = await on.pod(client).exec(request("--count", "8", `tcp://${VIP}:80`));
     const lines = text.split("\n").filter((line) => line.startsWith('{"at"'));
     return lines.map((line) => JSON.parse(line).name);
   };
   await eventually(async () => assert.equal((await answers("d")).length, 8));
   const [remembered] = await answers("d");
 
-  const [full] = await evaluate(node, FILL);
+  const [full] = await evaluate(on.node, FILL);
   assert.ok(full > 200_000);
   for (const client of clients) {
     const names = await answers(client);

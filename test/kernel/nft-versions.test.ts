@@ -4,9 +4,7 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { nftables } from "../backends/nftables.ts";
 import { importObject, sliceObject } from "../generators/objects.ts";
-import { Lab } from "../lab/lab.ts";
-import type { Namespace } from "../lab/namespace.ts";
-import { AGENT, AgentProcess, eventually, ManifestDirectory } from "../stages/agent-process.ts";
+import { AGENT, AgentNode, type AgentProcess, eventually } from "../stages/agent-process.ts";
 
 /** The directory of another nft than the system's. */
 const OTHER = execFileSync(join(import.meta.dirname, "debian-13-nft"), { encoding: "utf8" }).trim();
@@ -32,25 +30,22 @@ const WAYS = [
 
 for (const { title, program } of WAYS) {
   describe(`nft of Debian 12 and 13 on one node, elements written ${title}`, () => {
-    let lab: Lab;
-    let node: Namespace;
-    let manifests: ManifestDirectory;
+    let on: AgentNode;
     let argv: readonly string[];
     let agent: AgentProcess;
     const launch = (which: Which) => {
-      const flags = ["--cluster-id", "c1", "--clusterset-cidr", "241.0.0.0/8,fd00:241::/108"];
-      const command = [...using(which), ...argv];
-      agent = new AgentProcess(node, manifests.path, [...flags, ...nftables.flags], command);
+      const ranges = ["--clusterset-cidr", "241.0.0.0/8,fd00:241::/108"];
+      agent = on.agent([...ranges, ...nftables.flags], [...using(which), ...argv]);
       agent.launch();
     };
     const start = async (which: Which) => {
       launch(which);
       await agent.page("/readyz");
     };
-    const list = (which: Which) => node.exec([...using(which), "nft", "list", "ruleset"]);
+    const list = (which: Which) => on.node.exec([...using(which), "nft", "list", "ruleset"]);
     /** Changes the slices, and waits until both families have the change. */
     const change = async (last: number) => {
-      manifests.write("slices", ...slices(last));
+      on.manifests.write("slices", ...slices(last));
       await eventually(async () => {
         const text = await list("Debian 13's");
         for (const network of ["10\\.2\\.0\\.", "\\[?fd00:2::"])
@@ -59,11 +54,9 @@ for (const { title, program } of WAYS) {
     };
 
     before(async () => {
-      lab = await Lab.oneNode();
-      node = lab.node("c1", "n1");
-      manifests = new ManifestDirectory(lab, "manifests");
-      argv = (await program?.(lab)) ?? [];
-      manifests.write(
+      on = await AgentNode.create();
+      argv = (await program?.(on.lab)) ?? [];
+      on.manifests.write(
         "imports",
         importObject("shop/web", ["241.0.0.1", "fd00:241::1"], [HTTP]),
         importObject("shop/sticky", ["241.0.0.2", "fd00:241::2"], [HTTP], {
@@ -71,9 +64,9 @@ for (const { title, program } of WAYS) {
           sessionAffinityConfig: { clientIP: { timeoutSeconds: 600 } },
         }),
       );
-      manifests.write("slices", ...slices(2));
+      on.manifests.write("slices", ...slices(2));
     });
-    after(() => lab?.remove());
+    after(() => on?.[Symbol.asyncDispose]());
 
     test("both list what Debian 12's wrote; an agent with the other keeps it, and changes it", async () => {
       await start("the system's");
@@ -96,20 +89,20 @@ for (const { title, program } of WAYS) {
     });
 
     test("Debian 13's alone: a table of its own, changes, a restart that writes nothing, and cleanup", async () => {
-      await node.exec(["nft", "flush", "ruleset"]);
+      await on.node.exec(["nft", "flush", "ruleset"]);
       await start("Debian 13's");
       await change(5);
       await agent.stop();
       await start("Debian 13's");
       assert.deepEqual(await agent.writes(), [0, 0]);
       await agent.stop();
-      await node.exec([...using("Debian 13's"), ...argv, "cleanup"]);
-      assert.deepEqual(await nftables.own(node), []);
+      await on.node.exec([...using("Debian 13's"), ...argv, "cleanup"]);
+      assert.deepEqual(await nftables.own(on.node), []);
     });
 
     test("beside a set that Debian 13's wrote, Debian 12's crashes, and the agent's log says why", async () => {
       const set = "add table ip theirs; add set ip theirs s { type ipv4_addr; }";
-      await node.exec([...using("Debian 13's"), "nft", set]);
+      await on.node.exec([...using("Debian 13's"), "nft", set]);
       launch("the system's");
       assert.equal((await agent.exited).code, 1);
       assert.match(agent.log, /CSP_BACKEND_UNUSABLE.*SIGSEGV.*newer nft/);

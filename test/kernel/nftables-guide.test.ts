@@ -4,10 +4,9 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { service } from "../backends/service.ts";
 import { headingsWithCommands, isAsShown, type Step, stepsOf } from "../e2e/guide.ts";
-import { Lab } from "../lab/lab.ts";
 import type { Process } from "../lab/process.ts";
-import { request, startServer } from "../lab/programs.ts";
-import { AgentProcess, eventually, ManifestDirectory } from "../stages/agent-process.ts";
+import { request } from "../lab/programs.ts";
+import { AgentNode, type AgentProcess, eventually } from "../stages/agent-process.ts";
 
 // docs/guides/nftables.md, by copy and paste, on a node with the two imports that it shows. The tests are one story, in
 // order.
@@ -15,28 +14,23 @@ import { AgentProcess, eventually, ManifestDirectory } from "../stages/agent-pro
 const WHO = "Which program changed it";
 const GUIDE = readFileSync(`${import.meta.dirname}/../../docs/guides/nftables.md`, "utf8");
 
-let lab: Lab;
+let on: AgentNode;
 let agent: AgentProcess;
-let manifests: ManifestDirectory;
-const node = () => lab.node("c1", "n1");
 
 function use(...addresses: readonly string[]): void {
-  manifests.write("web", ...service("shop/web", ["241.0.0.10"], addresses));
+  on.manifests.write("web", ...service("shop/web", ["241.0.0.10"], addresses));
 }
 
 before(async () => {
-  const pods = { a: ["10.1.0.11"], b: ["10.1.0.12"], client: [] };
-  lab = await Lab.oneNode(pods);
-  for (const name of ["a", "b"]) await startServer(lab.pod("c1", "n1", name), "--name", name);
-  manifests = new ManifestDirectory(lab, "manifests");
-  manifests.write("empty", ...service("shop/empty", ["241.0.0.11"], []));
+  on = await AgentNode.create({ a: ["10.1.0.11"], b: ["10.1.0.12"], client: [] });
+  await on.serve("a", "b");
+  on.manifests.write("empty", ...service("shop/empty", ["241.0.0.11"], []));
   use("10.1.0.11", "10.1.0.12");
-  const flags = ["--cluster-id", "c1", "--backend", "nftables"];
-  agent = new AgentProcess(node(), manifests.path, flags);
+  agent = on.agent(["--backend", "nftables"]);
   await agent.start();
   await agent.page("/readyz");
-  await node().exec(["nft", "add table ip other; add set ip other probe { type ipv4_addr; }"]);
-  const pod = lab.pod("c1", "n1", "client");
+  await on.node.exec(["nft", "add table ip other; add set ip other probe { type ipv4_addr; }"]);
+  const pod = on.pod("client");
   // The guide's output has ports of five digits.
   await pod.exec(["sysctl", "-qw", "net.ipv4.ip_local_port_range=32768 60999"]);
   const client = pod.spawn(request("--hold", "http://241.0.0.10"));
@@ -44,18 +38,18 @@ before(async () => {
 });
 after(async () => {
   await agent.stop();
-  await lab.remove();
+  await on[Symbol.asyncDispose]();
 });
 
 /** Runs blocks of the guide in order; a block is repeated until it prints what the guide shows. */
 async function follow(steps: readonly Step[]): Promise<void> {
   assert.ok(steps.length > 0);
-  const log = join(lab.directory, "agent.log");
+  const log = join(on.lab.directory, "agent.log");
   for (const { commands, shown } of steps) {
     const run = async () => {
       // The agent is no pod here, so its log is in a file.
       writeFileSync(log, agent.log);
-      return node().exec(["sh", "-c", `kubectl() { cat ${log}; }\n${commands}`]);
+      return on.node.exec(["sh", "-c", `kubectl() { cat ${log}; }\n${commands}`]);
     };
     if (shown === undefined) await run();
     else
@@ -100,11 +94,11 @@ test("nft monitor prints a change as the guide shows it", async () => {
 
 /** Starts a command that prints changes. */
 async function listen(command: string): Promise<Process> {
-  const monitor = node().spawn(command.split(" "));
+  const monitor = on.node.spawn(command.split(" "));
   // It does not print that it listens: elements of another program show it.
   await eventually(async () => {
-    await node().exec(["nft", "add element ip other probe { 192.0.2.1 }"]);
-    await node().exec(["nft", "delete element ip other probe { 192.0.2.1 }"]);
+    await on.node.exec(["nft", "add element ip other probe { 192.0.2.1 }"]);
+    await on.node.exec(["nft", "delete element ip other probe { 192.0.2.1 }"]);
     assert.ok(monitor.lines.length > 0);
   });
   return monitor;

@@ -5,9 +5,8 @@ import { ANNOTATION_PREVIOUS_IPS } from "../../api/keys.ts";
 import { BACKENDS } from "../backends.ts";
 import { CountedConnections, Held } from "../connections/connections.ts";
 import { importObject, sliceObject } from "../generators/objects.ts";
-import { Lab } from "../lab/lab.ts";
-import { request, startServer } from "../lab/programs.ts";
-import { AgentProcess, eventually, ManifestDirectory } from "../stages/agent-process.ts";
+import { request } from "../lab/programs.ts";
+import { AgentNode, type AgentProcess, eventually } from "../stages/agent-process.ts";
 
 const HTTP = { name: "http", port: 80, protocol: "TCP" };
 const OLD = { range: "241.4.0.0/16", vip: "241.4.0.7" };
@@ -26,16 +25,13 @@ function importOf(vip: string, previous?: string): object {
 // Of the two flavours of iptables, whose rules are the same, one; test/packets/range-change.test.ts follows packets of every backend.
 for (const backend of BACKENDS.filter(({ title }) => !title.includes("legacy"))) {
   describe(`a change of the ClusterSet CIDR under load, ${backend.title}`, () => {
-    let lab: Lab;
-    let manifests: ManifestDirectory;
+    let on: AgentNode;
     let agent: AgentProcess | undefined;
-    const node = () => lab.node("c1", "n1");
-    const pod = (name: string) => lab.pod("c1", "n1", name);
     /** Restarts the agent with these ranges, as a rollout does. */
     const rollOut = async (ranges: string) => {
       await agent?.stop();
-      const flags = ["--cluster-id", "c1", "--region", "eu-west", "--clusterset-cidr", ranges];
-      agent = new AgentProcess(node(), manifests.path, [...flags, ...backend.flags]);
+      const flags = ["--region", "eu-west", "--clusterset-cidr", ranges, ...backend.flags];
+      agent = on.agent(flags);
       await agent.start();
     };
     const live = (vip: string) =>
@@ -45,39 +41,37 @@ for (const backend of BACKENDS.filter(({ title }) => !title.includes("legacy")))
       }, PATIENCE);
     const connectTo = (vip: string) => {
       const counted = new CountedConnections(PACE);
-      counted.add(pod("client"), vip);
+      counted.add(on.pod("client"), vip);
       return counted;
     };
 
     before(async () => {
-      const pods = { web: ["10.1.0.11"], client: [] };
-      lab = await Lab.oneNode(pods);
-      manifests = new ManifestDirectory(lab, "manifests");
-      await startServer(pod("web"), "--name", "web");
+      on = await AgentNode.create({ web: ["10.1.0.11"], client: [] });
+      await on.serve("web");
       // A server in TIME_WAIT drops the SYN of a client port that is used again: not a fault of rules.
-      await pod("web").exec(["sysctl", "-qw", "net.ipv4.tcp_max_tw_buckets=0"]);
+      await on.pod("web").exec(["sysctl", "-qw", "net.ipv4.tcp_max_tw_buckets=0"]);
       const origin = { cluster: "c1", region: "eu-west" };
       const target = [{ ...HTTP, port: 8080 }];
-      manifests.write("import", importOf(OLD.vip));
-      manifests.write("slice", sliceObject("web-c1", "shop/web", origin, target, ["10.1.0.11"]));
+      on.manifests.write("import", importOf(OLD.vip));
+      on.manifests.write("slice", sliceObject("web-c1", "shop/web", origin, target, ["10.1.0.11"]));
     });
-    after(() => lab.remove());
+    after(() => on[Symbol.asyncDispose]());
 
     test("no connection to the VIP that DNS returns, or returned before, fails in any step", async () => {
       await rollOut(OLD.range);
       await live(OLD.vip);
       const toOld = connectTo(OLD.vip);
-      const client = pod("client").spawn(request("--hold", `http://${OLD.vip}`));
+      const client = on.pod("client").spawn(request("--hold", `http://${OLD.vip}`));
       const held = new Held(client, await client.line(/name/, PATIENCE));
       await rollOut(`${OLD.range},${NEW.range}`);
-      manifests.write("import", importOf(NEW.vip, OLD.vip));
+      on.manifests.write("import", importOf(NEW.vip, OLD.vip));
       await live(NEW.vip);
       const toNew = connectTo(NEW.vip);
       await rollOut(`${NEW.range},${OLD.range}`);
       await sleep(2_000);
       // All names that clients have cached are older than the TTL.
       await toOld.assertNoneFailed(1);
-      manifests.write("import", importOf(NEW.vip));
+      on.manifests.write("import", importOf(NEW.vip));
       await sleep(2_000);
       await rollOut(NEW.range);
       await sleep(2_000);

@@ -5,8 +5,8 @@ import { after, before, describe, test } from "node:test";
 import type { Flavour } from "../../agent/backends/iptables/flavour.ts";
 import { nftables } from "../backends/nftables.ts";
 import { importObject, sliceObject } from "../generators/objects.ts";
-import { Lab } from "../lab/lab.ts";
-import { AGENT, AgentProcess, eventually, ManifestDirectory } from "../stages/agent-process.ts";
+import type { Lab } from "../lab/lab.ts";
+import { AGENT, AgentNode, type AgentProcess, eventually } from "../stages/agent-process.ts";
 
 /** Milliseconds until the node's extensions are tried again, and until two offenders among a thousand are found on a busy machine. */
 const PATIENCE = 120_000;
@@ -123,10 +123,9 @@ const WAYS: readonly Way[] = [
 
 for (const way of WAYS) {
   describe(way.title, () => {
-    let lab: Lab;
-    let manifests: ManifestDirectory;
+    let on: AgentNode;
     let agent: AgentProcess;
-    const write = (file: string, ...all: readonly object[]) => manifests.write(file, ...all);
+    const write = (file: string, ...all: readonly object[]) => on.manifests.write(file, ...all);
     const aside = () => agent.metric("clusterset_agent_set_aside_services");
     const failures = () => agent.log.match(/Sync failed/g)?.length ?? 0;
     const rules = async () =>
@@ -140,16 +139,12 @@ for (const way of WAYS) {
       eventually(async () => assert.equal((await endpoints(name)).length, count), PATIENCE);
 
     before(async () => {
-      lab = await Lab.oneNode();
-      manifests = new ManifestDirectory(lab, "manifests");
-      const path = ["env", `PATH=${lab.directory}:${process.env.PATH}`];
-      const flags = ["--cluster-id", "c1", "--region", "eu-west", ...way.flags];
-      const program = [...path, ...(await way.program(lab))];
-      const ranges = ["--clusterset-cidr", "241.0.0.0/8"];
-      const node = lab.node("c1", "n1");
-      agent = new AgentProcess(node, manifests.path, [...flags, ...ranges], program);
+      on = await AgentNode.create();
+      const path = ["env", `PATH=${on.lab.directory}:${process.env.PATH}`];
+      const flags = ["--region", "eu-west", "--clusterset-cidr", "241.0.0.0/8", ...way.flags];
+      agent = on.agent(flags, [...path, ...(await way.program(on.lab))]);
     });
-    after(() => lab?.remove());
+    after(() => on?.[Symbol.asyncDispose]());
 
     test("two rejected services do not prevent the programming of all others", async () => {
       const good = (n: number) =>
@@ -212,7 +207,7 @@ for (const way of WAYS) {
 
     test("a changed service is programmed once the kernel accepts it", async () => {
       const before = await aside();
-      write("one", ...way.healed(lab));
+      write("one", ...way.healed(on.lab));
       await eventually(async () => assert.ok((await endpoints(/^one$/)).length > 0), PATIENCE);
       await eventually(async () => assert.ok((await aside()) < before), PATIENCE);
       assert.equal((await agent.stop()).code, 0, agent.log);

@@ -2,9 +2,10 @@ import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import type { Lab } from "../lab/lab.ts";
+import { Lab } from "../lab/lab.ts";
 import type { Namespace } from "../lab/namespace.ts";
 import type { Exit, Process } from "../lab/process.ts";
+import { startServer } from "../lab/programs.ts";
 import { SLOWNESS } from "../lab/slowness.ts";
 
 /** The agent of these sources. */
@@ -142,6 +143,43 @@ export class AgentProcess {
   async kill(): Promise<void> {
     this.signal("SIGKILL");
     await this.#process?.exited;
+  }
+}
+
+/** The only node of cluster c1, with pods, and a directory of manifests for its agents. */
+export class AgentNode implements AsyncDisposable {
+  readonly lab: Lab;
+  readonly node: Namespace;
+  readonly manifests: ManifestDirectory;
+
+  constructor(lab: Lab) {
+    this.lab = lab;
+    this.node = lab.node("c1", "n1");
+    this.manifests = new ManifestDirectory(lab, "manifests");
+  }
+
+  /** `pods`: their addresses, by name. */
+  static async create(pods: Readonly<Record<string, readonly string[]>> = {}): Promise<AgentNode> {
+    return new AgentNode(await Lab.oneNode(pods));
+  }
+
+  pod(name: string): Namespace {
+    return this.lab.pod("c1", "n1", name);
+  }
+
+  /** Starts a server in each of these pods, which answers with the pod's name. */
+  async serve(...pods: readonly string[]): Promise<void> {
+    await Promise.all(pods.map((pod) => startServer(this.pod(pod), "--name", pod)));
+  }
+
+  /** An agent that was not started yet. `program`: not from these sources. */
+  agent(flags: readonly string[] = [], program?: readonly string[]): AgentProcess {
+    const all = ["--cluster-id", "c1", ...flags];
+    return new AgentProcess(this.node, this.manifests.path, all, program);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.lab.remove();
   }
 }
 
