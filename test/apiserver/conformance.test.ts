@@ -1,7 +1,5 @@
 import { after, before, describe } from "node:test";
-import { lifeCases } from "./conformance/life.ts";
-import { propertyCases } from "./conformance/properties.ts";
-import { sliceCases, sourceCases } from "./conformance/slices.ts";
+import { conformanceCases } from "./conformance/cases.ts";
 import { ControllerStage } from "./controller-stage.ts";
 
 // The cases of the conformance suite of the Multi-Cluster Services API that a control plane can show, by the numbers of
@@ -17,8 +15,5 @@ describe("with records on each cluster's own API server", { concurrency: 5 }, ()
     await stage.start();
   });
   after(() => stage[Symbol.asyncDispose]());
-  lifeCases(() => stage);
-  propertyCases(() => stage);
-  sliceCases(() => stage);
-  sourceCases(() => stage);
+  conformanceCases(() => stage);
 });

@@ -1,9 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { registryNamespace } from "../../controller/registry/names.ts";
-import { lifeCases } from "./conformance/life.ts";
-import { propertyCases } from "./conformance/properties.ts";
-import { sliceCases, sourceCases } from "./conformance/slices.ts";
+import { conformanceCases } from "./conformance/cases.ts";
 import { ControllerStage, type StagedCluster } from "./controller-stage.ts";
 import { hubRights } from "./rights.ts";
 import { Witness } from "./witness.ts";
@@ -26,10 +24,7 @@ before(async () => {
 after(() => stage[Symbol.asyncDispose]());
 
 describe("with records on a hub", { concurrency: 5 }, () => {
-  lifeCases(() => stage);
-  propertyCases(() => stage);
-  sliceCases(() => stage);
-  sourceCases(() => stage);
+  conformanceCases(() => stage);
 });
 
 describe("a hub that fails", () => {

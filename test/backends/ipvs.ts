@@ -6,9 +6,13 @@ import { HOME } from "../packets/address-plan.ts";
 import { programIpvs } from "../packets/ipvs-trace.ts";
 import type { Flow } from "../packets/packet-case.ts";
 import { pureIpvs } from "../states/replay.ts";
-import { changedChains } from "./changed-chains.ts";
-import { NFT_STAND_IN } from "./nft-stand-in.ts";
-import { addressesIn, type ForeignChange, type TestedBackend } from "./tested-backend.ts";
+import {
+  addressesIn,
+  changedChains,
+  type ForeignChange,
+  NFT_STAND_IN,
+  type TestedBackend,
+} from "./tested-backend.ts";
 
 const PROTOCOLS = { TCP: "t", UDP: "u", SCTP: "-sctp-service" } as const;
 

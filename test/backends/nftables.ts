@@ -1,9 +1,7 @@
 import { programNftables } from "../packets/nft-trace.ts";
 import type { Flow } from "../packets/packet-case.ts";
 import { pureNftables } from "../states/replay.ts";
-import { changedChains } from "./changed-chains.ts";
-import { NFT_STAND_IN } from "./nft-stand-in.ts";
-import { addressesIn, type TestedBackend } from "./tested-backend.ts";
+import { addressesIn, changedChains, NFT_STAND_IN, type TestedBackend } from "./tested-backend.ts";
 
 /** The nftables backend. */
 export const nftables: TestedBackend = {

@@ -62,7 +62,7 @@ export interface TestedBackend {
   readonly writers: readonly string[];
   /**
    * Shell scripts in place of its tools, by program, which call `may_write` before each write and `may_read` before reading
-   * (test/stages/faulty-tools.ts).
+   * (test/backends/faults.test.ts).
    */
   readonly standIns: Readonly<Record<string, string>>;
   /** The agent that writes with these tools only; absent if it always does. */
@@ -82,3 +82,50 @@ export function addressesIn(listing: string, pattern: RegExp): string[] {
   const found = [...listing.matchAll(pattern)].map(([, address = ""]) => address);
   return [...new Set(found.map((address) => address.replace(/[[\]]/g, "")))].sort();
 }
+
+/** Changes of a table and of one of its base chains, after which the same rules have another effect or none. */
+export function changedChains(
+  table: string,
+  chain: string,
+): Pick<ForeignChange, "what" | "command">[] {
+  const again = (edit: string) =>
+    `(echo 'flush chain ${table} ${chain}; delete chain ${table} ${chain}'; nft -y list chain ${table} ${chain} | sed '${edit}') | nft -f -`;
+  return [
+    {
+      what: "a base chain whose policy drops",
+      command: `nft 'add chain ${table} ${chain} { policy drop; }'`,
+    },
+    {
+      what: "a base chain with another priority",
+      command: again("s/priority [-0-9]*/priority 44/"),
+    },
+    { what: "a base chain with another hook", command: again("s/hook [a-z]*/hook output/") },
+    { what: "a chain that is no base chain any more", command: again("/hook/d") },
+    { what: "a table that is dormant", command: `nft 'add table ${table} { flags dormant; }'` },
+  ];
+}
+
+/**
+ * In place of nft (`TestedBackend.standIns`). With -i, each line that does not end a transaction is a write. The table that counts connections is none: the agent writes it
+ * with any backend, at times of its own.
+ */
+export const NFT_STAND_IN = `pass() {
+  while IFS= read -r line; do
+    case "$line" in
+      end-of-*) ;;
+      *) may_write || line="no-memory" ;;
+    esac
+    printf '%s\\n' "$line"
+  done
+}
+case "$1" in
+  -i) pass | $real -i ;;
+  -f) input=$(cat)
+      case "$input" in
+        *clusterset-connections*) ;;
+        *) may_write || { echo "no memory" >&2; exit 1; } ;;
+      esac
+      printf '%s\\n' "$input" | $real "$@" ;;
+  *) may_read
+     exec $real "$@" ;;
+esac`;

@@ -54,7 +54,7 @@ interface Links {
   readonly nodes: readonly string[];
 }
 
-/** The router's links are called by the place of their node (test/lab/wiring.ts). */
+/** The router's links are called by the place of their node (test/lab/topology.ts). */
 function linksOf(topology: Topology, cluster: string): Links {
   const links = topology.nodes.flatMap((node, i) =>
     node.cluster === cluster ? [{ link: `node${i}`, isPlane: node.name === CONTROL_PLANE }] : [],

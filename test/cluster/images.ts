@@ -1,9 +1,137 @@
 import { execFile } from "node:child_process";
+import { createHash } from "node:crypto";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
+import { basename, join } from "node:path";
 import { promisify } from "node:util";
 import { kubernetesCommand } from "../apiserver/commands.ts";
+import { CACHE } from "../lab/removal.ts";
 import { debianRoot } from "../vm/debian.ts";
-import { type BuiltImage, build } from "./buildah.ts";
+import { forgetUnused } from "./forget.ts";
 import { PAUSE_IMAGE } from "./node-files.ts";
+
+/** An image to build. */
+export interface Recipe {
+  /** Registry, name and tag, in full. */
+  readonly tag: string;
+  /** A folder with a Dockerfile, or a Dockerfile alone. */
+  readonly folder: string;
+  /** Files and folders that the Dockerfile copies, besides what is in its folder. */
+  readonly context: readonly string[];
+  /** Image that it is built from: built before. */
+  readonly base?: BuiltImage;
+  /** Of `buildah bud`: `--build-arg=NAME=VALUE`. */
+  readonly args?: readonly string[];
+  /** Only other images are built from it, and no node has it: its archive is empty, as it takes longer to compress than to build. */
+  readonly isBase?: true;
+}
+
+export interface BuiltImage {
+  readonly tag: string;
+  /** An OCI archive. Its name follows from all that went into it. */
+  readonly archive: string;
+  /** Says what went into it. */
+  readonly key: string;
+}
+
+const STORAGE = `${CACHE}/buildah`;
+
+/** Builds an image, unless just this has been built before. Nothing is pulled, and the machine's own images are not seen. */
+export async function build(recipe: Recipe): Promise<BuiltImage> {
+  const { tag, folder, context, base, args = [], isBase = false } = recipe;
+  const hash = createHash("sha256").update([tag, base?.key ?? "", ...args, ""].join("\n"));
+  for (const path of [folder, ...context]) digest(hash, path);
+  const key = hash.digest("hex").slice(0, 12);
+  const archive = `${CACHE}/images/${basename(tag).replace(":", "-")}-${key}.tar`;
+  if (existsSync(archive)) {
+    const now = new Date();
+    utimesSync(archive, now, now);
+    return { tag, archive, key };
+  }
+  console.error(`lab: building ${tag}`);
+  mkdirSync(`${CACHE}/images`, { recursive: true });
+  const work = mkdtempSync(`${CACHE}/images/building-`);
+  try {
+    for (const path of [folder, ...context]) {
+      const alone = path === folder && statSync(path).isFile();
+      const name = alone ? "Dockerfile" : path === folder ? "." : basename(path);
+      const target = join(work, name);
+      cpSync(path, target, { recursive: true, dereference: true });
+    }
+    const how = ["--isolation", "chroot", "--pull-never", "--layers"];
+    await buildah("bud", ...how, ...args, "--tag", tag, work);
+    if (isBase) writeFileSync(`${work}/archive.tar`, "");
+    else await buildah("push", tag, `oci-archive:${work}/archive.tar:${tag}`);
+    renameSync(`${work}/archive.tar`, archive);
+    await removeUnnamed();
+  } finally {
+    rmSync(work, { recursive: true });
+  }
+  forgetUnused(`${CACHE}/images`, (name) => name.replace(/-[^-]*$/, ""));
+  return { tag, archive, key };
+}
+
+/**
+ * What buildah writes below /var/lib and /run is in our cache, or nowhere. Its configuration names a folder for networks, or
+ * it would make /etc/cni.
+ */
+const APART = 'mount --bind "$1" /var/lib && mount -t tmpfs tmpfs /run && shift && exec "$@"';
+
+async function buildah(...args: readonly string[]): Promise<void> {
+  await apart("buildah", ...args);
+}
+
+/**
+ * Removes images whose name another one has taken, and their layers, unless others have them, too; and, before, containers
+ * of builds that were killed, which keep them. In one go: no build is under way, and none is killed in between.
+ */
+async function removeUnnamed(): Promise<void> {
+  await apart("sh", "-c", "buildah rm --all && buildah rmi --prune");
+}
+
+async function apart(...args: readonly string[]): Promise<void> {
+  mkdirSync(`${STORAGE}/lib`, { recursive: true });
+  const config = `${STORAGE}/containers.conf`;
+  writeFileSync(config, `[network]\nnetwork_config_dir = "/run/networks"\n`);
+  // One at a time: two would not see what the other has mounted.
+  const alone = [`${STORAGE}/lock`, "unshare"];
+  const argv = [
+    ...alone,
+    "--mount",
+    "--propagation",
+    "private",
+    "sh",
+    "-c",
+    APART,
+    "sh",
+    `${STORAGE}/lib`,
+  ];
+  const env = { ...process.env, CONTAINERS_CONF: config };
+  const limits = { maxBuffer: 64 * 1024 * 1024 };
+  await promisify(execFile)("flock", [...argv, ...args], { env, ...limits });
+}
+
+/** Programs, too, by what is in them: another copy of the same is no reason to build everything anew. */
+function digest(hash: ReturnType<typeof createHash>, path: string): void {
+  const stat = statSync(path);
+  if (stat.isDirectory()) {
+    for (const name of readdirSync(path).sort()) digest(hash, join(path, name));
+    return;
+  }
+  hash.update(`${basename(path)} ${stat.size}\n`);
+  hash.update(readFileSync(path));
+}
 
 /** The cluster's DNS server, as Kubernetes has it. */
 export const COREDNS_IMAGE = "lab.local/coredns:1";

@@ -7,9 +7,9 @@ import { promisify } from "node:util";
 import { Lab } from "../lab/lab.ts";
 import type { Process } from "../lab/process.ts";
 import { CACHE, STORE } from "../lab/removal.ts";
-import type { BuiltImage } from "./buildah.ts";
 import { forgetUnused } from "./forget.ts";
 import { endOnHost, Host } from "./host.ts";
+import type { BuiltImage } from "./images.ts";
 import { containerdConfig, nodeFiles } from "./node-files.ts";
 
 const run = promisify(execFile);

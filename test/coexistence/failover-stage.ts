@@ -4,12 +4,12 @@ import {
   type StagedCluster,
   serviceSlice,
 } from "../apiserver/controller-stage.ts";
+import { call } from "../connections/connections.ts";
 import { Lab } from "../lab/lab.ts";
 import type { Namespace } from "../lab/namespace.ts";
 import type { Process } from "../lab/process.ts";
 import { startServer } from "../lab/programs.ts";
 import { eventually } from "../stages/agent-process.ts";
-import { call } from "./call.ts";
 import { KubeProxy, type Mode } from "./kube-proxy.ts";
 
 const ASK = "clusterset-proxy.io/cluster-ip-failover";

@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import type { TestedBackend } from "../backends/tested-backend.ts";
+import { call } from "../connections/connections.ts";
 import { importObject, sliceObject } from "../generators/objects.ts";
 import type { Namespace } from "../lab/namespace.ts";
 import { request } from "../lab/programs.ts";
 import { AgentProcess, ManifestDirectory } from "../stages/agent-process.ts";
-import { call } from "./call.ts";
 import type { Cluster, Server } from "./cluster.ts";
 import { KubeProxy, type Mode } from "./kube-proxy.ts";
 

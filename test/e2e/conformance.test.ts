@@ -1,17 +1,14 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { readAuditEvents } from "../apiserver/audit.ts";
-import { lifeCases } from "../apiserver/conformance/life.ts";
-import { propertyCases } from "../apiserver/conformance/properties.ts";
-import { sliceCases } from "../apiserver/conformance/slices.ts";
+import { lifeCases, propertyCases, sliceCases } from "../apiserver/conformance/cases.ts";
 import { EVERYWHERE, rightsIn } from "../apiserver/rights.ts";
 import { unusedRights } from "../apiserver/rights-used.ts";
 import type { CaseStage } from "../apiserver/service-case.ts";
 import { Clusterset } from "./clusterset.ts";
-import { AskingCluster } from "./conformance/asking-cluster.ts";
 import { connectionCases } from "./conformance/connections.ts";
-import { headlessNameCases } from "./conformance/headless-names.ts";
-import { nameCases } from "./conformance/names.ts";
+import { headlessNameCases, nameCases } from "./conformance/names.ts";
+import { AskingCluster } from "./conformance/served.ts";
 
 // Cases of the conformance suite of the Multi-Cluster Services API, by the numbers of docs/MCS-API.md, on two real clusters:
 // connections and names, from real pods, and imports that come and go, so that every right is used. For a report

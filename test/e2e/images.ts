@@ -4,8 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { VERSION } from "../../common/version.ts";
 import { buildProgram, copyNative } from "../../scripts/build/bundle.ts";
-import { type BuiltImage, build } from "../cluster/buildah.ts";
-import { nodeImage } from "../cluster/images.ts";
+import { type BuiltImage, build, nodeImage } from "../cluster/images.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 

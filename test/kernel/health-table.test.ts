@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { changedChains } from "../backends/changed-chains.ts";
+import { changedChains } from "../backends/tested-backend.ts";
 import { blockWith } from "../e2e/guide.ts";
 import { Lab } from "../lab/lab.ts";
 import type { Namespace } from "../lab/namespace.ts";

@@ -7,7 +7,7 @@ import { marksOf, renderTables } from "../../agent/backends/ipvs/nft-tables.ts";
 import type { GuardSets } from "../../agent/backends/ipvs/state.ts";
 import { serviceKey } from "../../agent/backends/nft/service-key.ts";
 import { FAMILIES } from "../../api/address.ts";
-import { changedChains } from "../backends/changed-chains.ts";
+import { changedChains } from "../backends/tested-backend.ts";
 import { cidr } from "../generators/facts.ts";
 import { Lab } from "../lab/lab.ts";
 import { evaluate } from "../lab/programs.ts";

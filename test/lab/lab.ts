@@ -7,11 +7,16 @@ import {
   type LabSpec,
   type NodeSpec,
   pathOf,
+  placesOf,
+  ROUTER,
   ROUTER_ADDRESSES,
   type Topology,
   topologyOf,
+  type Wiring,
+  wireNode,
+  wirePod,
+  wireRouter,
 } from "./topology.ts";
-import { placesOf, ROUTER, type Wiring, wireNode, wirePod, wireRouter } from "./wiring.ts";
 
 /**
  * Clusters, nodes and pods as network namespaces of this machine, IPv4 and IPv6, joined by a router that
@@ -156,7 +161,7 @@ export async function reconnect(lab: Lab, cluster: string): Promise<void> {
 }
 
 async function dropping(verb: "-I" | "-D", lab: Lab, cluster: string): Promise<void> {
-  // The router's links are called by the place of their node (wiring.ts).
+  // The router's links are called by the place of their node (topology.ts).
   const links = lab.topology.nodes.flatMap((node, i) =>
     node.cluster === cluster ? [`node${i}`] : [],
   );

@@ -9,7 +9,7 @@ import { kubernetesCommand } from "../apiserver/commands.ts";
 import { ControlPlane } from "../apiserver/control-plane.ts";
 import { CHARTS, type Values } from "./rendered.ts";
 
-// The charts on a real API server: installed, upgraded, adopted and uninstalled; and deploy/crds/install. On nodes, test/e2e/helm.ts shows charts.
+// The charts on a real API server: installed, upgraded, adopted and uninstalled; and deploy/crds/install. On nodes, test/e2e/hub.test.ts shows charts.
 
 const ROOT = join(import.meta.dirname, "../..");
 const NAMESPACE = "clusterset-proxy";

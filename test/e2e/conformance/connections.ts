@@ -1,9 +1,15 @@
 import assert from "node:assert/strict";
 import { before, test } from "node:test";
-import { portText } from "../../apiserver/conformance/fixture.ts";
+import { portText } from "../../apiserver/conformance/cases.ts";
 import { type CaseStage, ServiceCase } from "../../apiserver/service-case.ts";
-import type { AskingCluster } from "./asking-cluster.ts";
-import { nameOf, type Story, served, servedAt, untilEndpoints } from "./served.ts";
+import {
+  type AskingCluster,
+  nameOf,
+  type Story,
+  served,
+  servedAt,
+  untilEndpoints,
+} from "./served.ts";
 
 const HERE = "cluster-1";
 const THERE = "cluster-2";
