@@ -23,7 +23,7 @@ export const REASONS = {
   "nearest-serving":
     "No tier has a ready endpoint; the nearest tier with serving endpoints takes the traffic.",
   "nearest-unanswering":
-    "No endpoint that answers can take a connection; the nearest tier takes the traffic although its endpoints do not answer.",
+    "No endpoint that answers can take a connection; the nearest tier takes the traffic although its endpoints do not answer. Endpoints that were not tried themselves come first.",
   "no-endpoint": "No endpoint can take a connection: new connections are rejected immediately.",
   "no-selected-endpoint":
     "No endpoint of the selected clusters can take a connection, and the import allows no others (unselected-clusters): new connections are rejected immediately.",

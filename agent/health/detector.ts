@@ -4,11 +4,11 @@ import { evaluate, type Finding } from "./evaluate.ts";
 import { type Answered, isLate, type Overdue, type TcpEndpoint } from "./evidence.ts";
 import { LateAnswers } from "./late-answers.ts";
 import { namesIn, Samples } from "./samples.ts";
-import { inTurns, leastOf, listedOf, rarestFirst } from "./turns.ts";
+import { listedOf, openInTurns, rarestFirst } from "./turns.ts";
 import { elementsOf, endpointName, expiryOf, type Verdict } from "./verdict.ts";
 import { PROBE, type VerdictEnds, type VerdictEndsOptions } from "./verdict-ends.ts";
 import { WaitingClients } from "./waiting-clients.ts";
-import type { Group, Listed, WatchedEndpoints } from "./watched-endpoints.ts";
+import type { Group, WatchedEndpoints } from "./watched-endpoints.ts";
 
 /** What a detector needs. */
 export interface DetectorOptions extends Omit<VerdictEndsOptions, "install"> {
@@ -141,7 +141,7 @@ export class Detector {
       const findingsHere = byCluster.get(cluster) ?? [];
       const groups = findingsHere.map(({ group }) => group);
       const room = MOST_SUSPECTS - probes.pendingOf(cluster);
-      const suspects = this.#inTurns(cluster, listed)
+      const suspects = openInTurns(cluster, listed, verdicts, MOST_OF_NAMESPACE)
         .filter((one) => !probes.isPending(one) && watched.mayProbe(cluster, one))
         .slice(0, Math.max(0, room));
       if (suspects.length === 0) continue;
@@ -280,14 +280,14 @@ export class Detector {
     const now = clock.now();
     let hasBegun = false;
     try {
-      for (const { scope, group, endpoints, except, isTrial } of found) {
+      for (const { scope, group, endpoints, shown, except, isTrial } of found) {
         const [first] = endpoints;
         if (first === undefined || this.#isCovered(group, endpoints)) continue;
         const present = verdicts.ofGroup(group.name);
         const members = scope === "group" ? this.#membersOf(group, watched, except) : [];
         // Of a rolling update, or such as another namespace lists, too.
         if (present !== undefined) {
-          await this.#widen(present, endpoints, members);
+          await this.#widen(present, endpoints, shown, members);
           hasBegun = true;
           continue;
         }
@@ -295,8 +295,8 @@ export class Detector {
         if (this.#examinations.has(group.cluster)) continue;
         const subject = scope === "group" ? group.name : endpointName(first);
         const owner = { cluster: group.cluster, namespace: group.namespace, isTrial };
-        const shown = endpoints.slice(0, MOST_ENDING);
-        const proposed = verdicts.propose(scope, subject, owner, shown, now);
+        const ending = endpoints.slice(0, MOST_ENDING);
+        const proposed = verdicts.propose(scope, subject, owner, ending, now, shown);
         const verdict = { ...proposed, members, isPartial: except !== undefined };
         if (!this.#hasRoom(verdict)) {
           const until = now + SKIPPED_MS.limited;
@@ -313,13 +313,18 @@ export class Detector {
   }
 
   /** More endpoints of a group, most of which is silent already. `members`: those that are silent with them. */
-  async #widen(verdict: Verdict, endpoints: readonly TcpEndpoint[], members: TcpEndpoint[]) {
+  async #widen(
+    verdict: Verdict,
+    endpoints: readonly TcpEndpoint[],
+    shown: ReadonlySet<string>,
+    members: readonly TcpEndpoint[],
+  ): Promise<void> {
     const { clock, evidence, verdicts } = this.#options;
     const namespaces = new Set([verdict.namespace]);
     const added = endpoints.filter((one) => !verdicts.on(one, verdict.cluster, namespaces));
-    verdicts.widen(verdict, [...added, ...members]);
-    const shown = added.slice(0, Math.max(0, MOST_ENDING - verdict.endpoints.size));
-    const named = new Map(shown.map((one) => [endpointName(one), one]));
+    verdicts.widen(verdict, [...added, ...members], shown);
+    const ending = added.slice(0, Math.max(0, MOST_ENDING - verdict.endpoints.size));
+    const named = new Map(ending.map((one) => [endpointName(one), one]));
     const rest = expiryOf(verdict) - clock.now();
     await evidence.add(elementsOf({ ...verdict, endpoints: named }, rest));
     for (const [name, one] of named) verdict.endpoints.set(name, one);
@@ -345,7 +350,10 @@ export class Detector {
     const { clock, ends, evidence, events, random, verdicts } = this.#options;
     if (verdict.scope === "cluster" && !this.#hasRoom(verdict)) return;
     const replaced = verdicts.within(verdict);
-    for (const one of replaced) ends.ended(one, "replaced");
+    for (const one of replaced) {
+      for (const name of one.shown) verdict.shown.add(name);
+      ends.ended(one, "replaced");
+    }
     await evidence.remove(replaced.flatMap(({ endpoints }) => [...endpoints.values()]));
     // First in the kernel: what it lacks counts as answered.
     await evidence.add(elementsOf(verdict, expiryOf(verdict) - clock.now()));
@@ -354,16 +362,20 @@ export class Detector {
     if (verdicts.begin(verdict)) events.silent(verdict);
   }
 
-  /** Clients call these endpoints although all of their cluster or group is silent: an answer of each ends that. */
+  /** Clients call these endpoints although all of their cluster or group is silent: an answer of each ends that, and those that give none are shown. */
   async #join(findings: readonly Finding[]): Promise<void> {
-    const { clock, evidence, verdicts } = this.#options;
-    for (const { group, endpoints, reason } of findings) {
+    const { clock, evidence, report, verdicts } = this.#options;
+    for (const { group, endpoints, reason, shown } of findings) {
       if (reason === "too-early") continue;
       const namespaces = new Set([group.namespace]);
       for (const one of endpoints) {
         const verdict = verdicts.on(one, group.cluster, namespaces);
         if (verdict === undefined || verdict.scope === "endpoint") continue;
         const name = endpointName(one);
+        if (shown.has(name) && !verdict.shown.has(name)) {
+          verdict.shown.add(name);
+          report();
+        }
         const isRoom = verdict.endpoints.size < MOST_ENDING;
         if (verdict.endpoints.has(name) || !isRoom || isOnlyOf(namespaces, verdict.except))
           continue;
@@ -372,22 +384,6 @@ export class Detector {
         verdict.endpoints.set(name, one);
       }
     }
-  }
-
-  /**
-   * Endpoints without a verdict. Namespaces take turns, those with enough verdicts last: one with thousands of silent endpoints does not delay others.
-   */
-  #inTurns(cluster: string, suspects: Listed): TcpEndpoint[] {
-    const { verdicts } = this.#options;
-    const open = [...suspects]
-      .filter(([one, namespaces]) => !verdicts.on(one, cluster, namespaces))
-      .map(([one]) => one);
-    const counts = verdicts.byNamespace("endpoint");
-    const isFull = (namespace: string) => (counts.get(namespace) ?? 0) >= MOST_OF_NAMESPACE;
-    const queues = Map.groupBy(open, (one) => leastOf(suspects.get(one), counts));
-    return [false, true].flatMap((full) =>
-      inTurns([...queues].filter(([name]) => isFull(name) === full).map(([, queue]) => queue)),
-    );
   }
 }
 

@@ -71,8 +71,10 @@ export type Reason =
 export interface Finding {
   readonly scope: "endpoint" | "group";
   readonly group: Group;
-  /** The overdue endpoints that show it. */
+  /** The overdue endpoints of which it is found. */
   readonly endpoints: readonly TcpEndpoint[];
+  /** Names of those that have left a probe or several SYNs unanswered themselves. Clients that the group has never answered show nothing. */
+  readonly shown: ReadonlySet<string>;
   /** With a group: names of its endpoints that answer all the same. */
   readonly except?: ReadonlySet<string>;
   readonly isSilent: boolean;
@@ -125,14 +127,15 @@ export function evaluate(picture: Picture): Finding[] {
     const tried = [...group.members.keys()].flatMap((name) => overdue.get(name) ?? []);
     const ofGroup = [...group.members.keys()].flatMap((name) => answers.get(name) ?? []);
     const context = contextOf(picture, group, ofGroup);
+    const found = tried.map((one) => evaluateEndpoint(one, context));
     if (isGroupSilent(tried, context)) {
       const all = { scope: "group", group, endpoints: tried, wantsProbe: false } as const;
       const isOfStrangers = areStrangers(tried, context);
       const isTrial = context.reach !== "works" || isOfStrangers;
       const reason = "group-unanswered" as const;
-      return { ...all, isSilent: true, reason, isTrial, isOfStrangers };
+      const shown = isOfStrangers ? new Set<string>() : shownBy(found, context);
+      return { ...all, shown, isSilent: true, reason, isTrial, isOfStrangers };
     }
-    const found = tried.map((one) => evaluateEndpoint(one, context));
     const most = mostly(found, tried, ofGroup, context);
     // What another namespace lists, too, is left out of it.
     const rest = found.filter(({ wantsProbe }) => wantsProbe);
@@ -148,9 +151,9 @@ function widened(
   found: readonly Finding[],
   tried: readonly Overdue[],
   answered: readonly Answered[],
-  { group }: Context,
+  context: Context,
 ): Finding | undefined {
-  if (group.members.size < 2) return undefined;
+  if (context.group.members.size < 2) return undefined;
   const shown = found.findIndex(({ reason }) => reason === "clients-unanswered");
   const finding = found[shown];
   if (finding === undefined) return undefined;
@@ -160,6 +163,7 @@ function widened(
   const reason = "group-unanswered";
   return {
     ...{ ...finding, scope: "group", endpoints, reason, isTrial: true },
+    shown: shownBy(found, context).difference(except),
     ...(except.size > 0 && { except }),
   };
 }
@@ -190,7 +194,7 @@ function mostly(
   for (const name of except) dead.delete(name);
   if (dead.size < MIN_TRIED || dead.size < except.size) return undefined;
   const endpoints = silent.flatMap((one) => one.endpoints);
-  return { ...first, scope: "group", endpoints, except, reason: "group-unanswered" };
+  return { ...first, scope: "group", endpoints, shown: dead, except, reason: "group-unanswered" };
 }
 
 /** What is known of a group. */
@@ -217,11 +221,24 @@ function evaluateEndpoint(one: Overdue, context: Context): Finding {
   const isSilent = reason === "probe-silent" || reason === "clients-unanswered";
   // A policy that has arrived since the calibration looks like a death to strangers and probes.
   const isOfStrangers = areStrangers([one], context);
+  const isShown = !isOfStrangers && (isSilent || reason === "too-few-syns");
   return {
     ...{ scope: "endpoint", group, endpoints: [one], isSilent, reason },
+    shown: new Set(isShown ? [endpointName(one)] : []),
     wantsProbe: !isSilent && reason !== "too-early" && isProbeDue(one, context),
     ...{ isTrial: reach !== "works" || isOfStrangers, isOfStrangers },
   };
+}
+
+/** Names of the endpoints of a group that were tried, by clients or by probes, and are silent. */
+function shownBy(found: readonly Finding[], { group, now, probes, reach }: Context): Set<string> {
+  const shown = new Set(found.flatMap((one) => [...one.shown]));
+  if (reach !== "works" && reach !== "assumed") return shown;
+  for (const name of group.members.keys()) {
+    const probe = probes.get(name);
+    if (probe?.result === "silent" && now - probe.ended < PROBE_HOLDS_MS) shown.add(name);
+  }
+  return shown;
 }
 
 /** True if the group has answered none of these clients, but others lately. */

@@ -152,7 +152,8 @@ export class HealthSource implements Source {
       this.#calibrateAt = now + calibrate(answered, watched, probes, follow, now);
       events.blind(probes.blind);
     }
-    if (isUplink) await this.#ends.endAnswered(answered, watched);
+    await this.#ends.endAnswered("group", answered, watched);
+    if (isUplink) await this.#ends.endAnswered("cluster", answered, watched);
     await this.#detector.look(overdue, answered, watched, isDelayed);
     if (!verdicts.any) this.#setUplink(false);
     else if (isUplink) {

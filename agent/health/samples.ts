@@ -117,7 +117,7 @@ export class Samples {
 /** Names of the endpoints with a verdict. */
 export function namesIn({ endpoints }: Silence): string[] {
   return [...endpoints].flatMap(([address, ports]) =>
-    [...ports].map((port) => endpointName({ address, port })),
+    [...ports.keys()].map((port) => endpointName({ address, port })),
   );
 }
 

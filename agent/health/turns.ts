@@ -1,6 +1,7 @@
 import type { Finding } from "./evaluate.ts";
 import type { TcpEndpoint } from "./evidence.ts";
 import { endpointName } from "./verdict.ts";
+import type { Verdicts } from "./verdicts.ts";
 import type { Listed } from "./watched-endpoints.ts";
 
 /** First the clusters that are called by a namespace with few silent clusters: one that invents hundreds does not delay the examination of others. PURE. */
@@ -18,6 +19,26 @@ export function rarestFirst(byCluster: ReadonlyMap<string, Listed>): (readonly [
   return all
     .toSorted((a, b) => rank(a.namespaces) - rank(b.namespaces))
     .map(({ cluster, members }) => [cluster, members]);
+}
+
+/**
+ * Endpoints without a verdict. Namespaces take turns, those with `most` verdicts last: one with thousands of silent endpoints does not delay others.
+ */
+export function openInTurns(
+  cluster: string,
+  suspects: Listed,
+  verdicts: Verdicts,
+  most: number,
+): TcpEndpoint[] {
+  const open = [...suspects]
+    .filter(([one, namespaces]) => !verdicts.on(one, cluster, namespaces))
+    .map(([one]) => one);
+  const counts = verdicts.byNamespace("endpoint");
+  const isFull = (namespace: string) => (counts.get(namespace) ?? 0) >= most;
+  const queues = Map.groupBy(open, (one) => leastOf(suspects.get(one), counts));
+  return [false, true].flatMap((full) =>
+    inTurns([...queues].filter(([name]) => isFull(name) === full).map(([, queue]) => queue)),
+  );
 }
 
 /** The first of each queue, then the second of each, … PURE. */

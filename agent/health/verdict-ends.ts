@@ -63,15 +63,22 @@ export class VerdictEnds {
     }
   }
 
-  /** Ends verdicts on clusters of which another endpoint has answered a client: the kernel does not know that it belongs to them. */
-  async endAnswered(answered: readonly Answered[], watched: WatchedEndpoints): Promise<void> {
-    const now = this.#options.clock.now();
-    for (const verdict of this.#options.verdicts.all) {
-      if (verdict.scope !== "cluster") continue;
-      const since = answered.filter(({ age }) => age < now - holdEnd(verdict));
-      const endpoints = [...(watched.byCluster(since).get(verdict.cluster) ?? [])]
-        .filter(([, namespaces]) => !isOnlyOf(namespaces, verdict.except))
-        .map(([one]) => one);
+  /** Ends verdicts on clusters and groups of which another endpoint has answered a client: the kernel does not know that it belongs to them. */
+  async endAnswered(
+    scope: "cluster" | "group",
+    answered: readonly Answered[],
+    watched: WatchedEndpoints,
+  ): Promise<void> {
+    const { clock, verdicts } = this.#options;
+    for (const verdict of verdicts.all) {
+      if (verdict.scope !== scope) continue;
+      const since = answered.filter(({ age }) => age < clock.now() - holdEnd(verdict));
+      const endpoints =
+        scope === "group"
+          ? verdicts.membersAmong(since, verdict)
+          : [...(watched.byCluster(since).get(verdict.cluster) ?? [])]
+              .filter(([, namespaces]) => !isOnlyOf(namespaces, verdict.except))
+              .map(([one]) => one);
       if (endpoints.length > 0) await this.#answered(verdict, endpoints, watched);
     }
   }
@@ -153,12 +160,14 @@ export class VerdictEnds {
     const isTrusted = watched.isDeclared(cluster) || watched.namespacesOf(cluster) < 2;
     // While it was probed, a verdict on the cluster may have replaced it.
     if (!this.#options.verdicts.all.includes(verdict)) return;
-    if (verdict.isPartial && this.#options.verdicts.exempt(verdict, endpoints)) {
+    // Where clients decide alone, an outage is over when an endpoint answers that did not.
+    const isOver = verdict.isTrial && endpoints.some((one) => verdict.shown.has(endpointName(one)));
+    if (verdict.isPartial && !isOver && this.#options.verdicts.exempt(verdict, endpoints)) {
       await this.#options.evidence.remove(endpoints);
       this.#options.report();
       return;
     }
-    if (scope === "group" && !verdict.isTrial) this.#keep(verdict, endpoints);
+    if (scope === "group" && !isOver) this.#keep(verdict, endpoints);
     if (scope !== "cluster" || isTrusted || (listed.size > 0 && sole === "")) {
       await this.#end(verdict, "answered");
       this.#options.verdicts.hurry(cluster, this.#options.clock.now(), this.#options.random);
@@ -170,7 +179,7 @@ export class VerdictEnds {
     this.#options.report();
   }
 
-  /** Endpoints of a group that clients have called, and that have not answered, get verdicts of their own. */
+  /** Endpoints of a group that were shown silent, and have not answered, get verdicts of their own. */
   #keep(verdict: Verdict, answered: readonly TcpEndpoint[]): void {
     const { clock, events, verdicts } = this.#options;
     const now = clock.now();
@@ -178,6 +187,7 @@ export class VerdictEnds {
     for (const one of answered) rest.delete(endpointName(one));
     verdict.endpoints.clear();
     for (const [name, one] of rest) {
+      if (!verdict.shown.has(name)) continue;
       const proposed = verdicts.propose("endpoint", name, verdict, [one], now);
       const terms = { ...proposed.terms, expires: expiryOf(verdict) - now };
       if (verdicts.begin({ ...proposed, terms })) events.silent({ ...proposed, terms });

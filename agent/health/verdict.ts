@@ -11,8 +11,10 @@ export interface Verdict {
   readonly namespace: string;
   /** With a cluster: the namespace whose endpoints answer all the same; empty if there is none. */
   except: string;
-  /** The endpoints that showed it: an answer of each ends it. */
+  /** The endpoints that clients have called or probes have tried: the kernel reports an answer of each. */
   readonly endpoints: Map<string, TcpEndpoint>;
+  /** Names of the endpoints that were shown silent themselves; its others are suspected. */
+  readonly shown: Set<string>;
   /** With a group: all its endpoints, or those that have not answered since. */
   members: readonly TcpEndpoint[];
   /** With a group: others of it answer, and one of `members` that does leaves alone. */

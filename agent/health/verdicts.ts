@@ -1,4 +1,4 @@
-import type { Silence } from "../model/silence.ts";
+import type { Silence, Silent } from "../model/silence.ts";
 import { isOnlyOf } from "./clusters.ts";
 import type { Answered, SilentEndpoint, TcpEndpoint } from "./evidence.ts";
 import { endpointName, Recurrence, type Verdict, type VerdictEnd } from "./verdict.ts";
@@ -55,19 +55,22 @@ export class Verdicts {
     return counts;
   }
 
-  /** A verdict on these endpoints; it begins with `begin`. `subject`: name of the endpoint, the group or the cluster. */
+  /** A verdict on these endpoints; it begins with `begin`. `subject`: name of the endpoint, the group or the cluster. `shown`: all of them if absent. */
   propose(
     scope: Verdict["scope"],
     subject: string,
     owner: Pick<Verdict, "cluster" | "namespace" | "isTrial">,
     endpoints: readonly TcpEndpoint[],
     now: number,
+    shown: Iterable<string> = endpoints.map(endpointName),
   ): Verdict {
     const name = nameOf(scope, subject);
     return {
-      ...{ name, scope, ...owner, since: now, members: [], isPartial: false },
+      // The owner may be another verdict, with a name of its own.
+      ...{ ...owner, name, scope, since: now, members: [], isPartial: false },
       terms: this.#recurrence.terms(name, owner.isTrial, now),
       endpoints: new Map(endpoints.map((one) => [endpointName(one), one])),
+      shown: new Set(shown),
       ...{ except: "", probes: 0, probeAt: now },
     };
   }
@@ -85,18 +88,25 @@ export class Verdicts {
     const names = new Set(answered.map(endpointName));
     for (const name of names) {
       verdict.endpoints.delete(name);
+      verdict.shown.delete(name);
       if (this.#byMember.get(name) === verdict) this.#byMember.delete(name);
     }
     verdict.members = verdict.members.filter((one) => !names.has(endpointName(one)));
     return verdict.members.length > 0;
   }
 
+  /** Those of these that a verdict on a group concerns. */
+  membersAmong(all: readonly TcpEndpoint[], verdict: Verdict): TcpEndpoint[] {
+    return all.filter((one) => this.#byMember.get(endpointName(one)) === verdict);
+  }
+
   /** More endpoints of its group do not answer. */
-  widen(verdict: Verdict, silent: readonly TcpEndpoint[]): void {
+  widen(verdict: Verdict, silent: readonly TcpEndpoint[], shown: Iterable<string>): void {
     const names = new Map(silent.map((one) => [endpointName(one), one]));
     const added = [...names].filter(([name]) => this.#byMember.get(name) !== verdict);
     verdict.members = [...verdict.members, ...added.map(([, one]) => one)];
     for (const [name] of added) this.#byMember.set(name, verdict);
+    for (const name of shown) verdict.shown.add(name);
   }
 
   /** The verdict on this group. */
@@ -176,12 +186,14 @@ export class Verdicts {
 
   /** As a fact. */
   get silence(): Silence {
-    const endpoints = new Map<string, Set<number>>();
-    for (const { scope, members, endpoints: all } of this.all) {
+    const endpoints = new Map<string, Map<number, Silent>>();
+    for (const { scope, members, endpoints: all, shown } of this.all) {
       if (scope === "cluster") continue;
-      for (const { address, port } of [...all.values(), ...members]) {
-        const ports = endpoints.get(address) ?? new Set<number>();
-        endpoints.set(address, ports.add(port));
+      for (const one of [...all.values(), ...members]) {
+        const ports = endpoints.get(one.address) ?? new Map<number, Silent>();
+        endpoints.set(one.address, ports);
+        if (shown.has(endpointName(one))) ports.set(one.port, "shown");
+        else if (!ports.has(one.port)) ports.set(one.port, "suspected");
       }
     }
     return { endpoints, clusters: this.clusters };

@@ -135,7 +135,7 @@ test("what does not answer makes the imports of its endpoints and clusters dirty
   }
   model.takeDirty();
   const dirty = () => [...model.takeDirty().keys()].sort();
-  const endpoints = new Map([["10.2.0.1", new Set([8080])]]);
+  const endpoints = new Map([["10.2.0.1", new Map([[8080, "shown"] as const])]]);
   model.setSilence({ endpoints, clusters: new Map([["c3", ""]]) }, 1);
   assert.deepEqual(dirty(), ["demo/a", "demo/b"]);
   model.setSilence(
@@ -149,8 +149,11 @@ test("what does not answer makes the imports of its endpoints and clusters dirty
     2,
   );
   assert.deepEqual(dirty(), ["demo/c"]);
-  model.setSilence({ endpoints: new Map(), clusters: new Map([["c3", ""]]) }, 3);
+  const suspected = new Map([["10.2.0.1", new Map([[8080, "suspected"] as const])]]);
+  model.setSilence({ endpoints: suspected, clusters: new Map([["c3", ""]]) }, 3);
   assert.deepEqual(dirty(), ["demo/a", "demo/c"]);
+  model.setSilence({ endpoints: new Map(), clusters: new Map([["c3", ""]]) }, 4);
+  assert.deepEqual(dirty(), ["demo/a"]);
 });
 
 test("the shares of a hundred nodes are spread evenly over the window, whatever their names differ in", () => {

@@ -1,7 +1,13 @@
+/**
+ * How certain it is that an endpoint does not answer. *Shown*: it left SYNs or probes unanswered, or all of its cluster did. *Suspected*: others of
+ * its import and cluster did, and it has not been tried.
+ */
+export type Silent = "shown" | "suspected";
+
 /** Endpoints that do not answer this node's connections, as `agent/health` has found. */
 export interface Silence {
-  /** TCP ports by canonical address. */
-  readonly endpoints: ReadonlyMap<string, ReadonlySet<number>>;
+  /** By canonical address and TCP port. */
+  readonly endpoints: ReadonlyMap<string, ReadonlyMap<number, Silent>>;
   /**
    * IDs of clusters that do not answer; an empty one stands for endpoints of unknown origin. For each, the namespace whose endpoints answer all the same, or an
    * empty text.
@@ -19,7 +25,7 @@ export function silenceChanges(
 ): { readonly addresses: ReadonlySet<string>; readonly clusters: ReadonlySet<string> } {
   const all = new Set([...before.endpoints.keys(), ...after.endpoints.keys()]);
   const portsOf = ({ endpoints }: Silence, address: string) =>
-    [...(endpoints.get(address) ?? [])].join(" ");
+    [...(endpoints.get(address) ?? [])].flat().join(" ");
   const addresses = [...all].filter((one) => portsOf(before, one) !== portsOf(after, one));
   return {
     addresses: new Set(addresses),

@@ -269,7 +269,7 @@ function verdict(scope: Verdict["scope"], i = 1): Verdict {
       namespace: "",
       except: "",
       endpoints: new Map([[name, endpoint]]),
-      since: i,
+      ...{ shown: new Set([name]), since: i },
       members: [],
       isPartial: false,
       isTrial: false,

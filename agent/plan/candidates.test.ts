@@ -28,7 +28,10 @@ describe("what does not answer", () => {
   const DNS = { name: "dns", protocol: "UDP", port: 53 } as const;
   const WEB = { name: "http", protocol: "TCP", port: 8080 } as const;
   const silent = (port: number, ...ports: SliceFact["ports"]) => {
-    const of = { ...NO_SILENCE, endpoints: new Map([["10.2.0.1", new Set([port])]]) };
+    const of = {
+      ...NO_SILENCE,
+      endpoints: new Map([["10.2.0.1", new Map([[port, "shown"] as const])]]),
+    };
     const slice = sliceFact({ cluster: "c2", ports });
     const node = nodeFact();
     const found = candidatesOf(DNS, [slice], tiersOf({}, importerOf(node)), node, {
@@ -39,7 +42,7 @@ describe("what does not answer", () => {
   };
 
   test("UDP follows TCP ports that its slice lists, not those that slices of others list for the address", () => {
-    assert.equal(silent(8080, DNS, WEB), true);
+    assert.equal(silent(8080, DNS, WEB), "shown");
     assert.equal(silent(9999, DNS, WEB), undefined);
     assert.equal(silent(53, DNS), undefined);
   });

@@ -9,9 +9,9 @@ import type {
   Port,
   SliceFact,
 } from "../model/facts.ts";
-import type { Silence } from "../model/silence.ts";
+import type { Silence, Silent } from "../model/silence.ts";
 import { originOf } from "./origin.ts";
-import { isSilent, tcpPortsOf } from "./silent.ts";
+import { silenceOf, tcpPortsOf } from "./silent.ts";
 
 /** An endpoint that listens on a port of an import, with all inputs of `choose`. */
 export interface Candidate {
@@ -28,8 +28,8 @@ export interface Candidate {
   readonly onThisNode: boolean;
   /** True if it certainly runs in this node's zone. */
   readonly inThisZone: boolean;
-  /** Present if it does not answer. */
-  readonly silent?: true;
+  /** Absent if it answers. */
+  readonly silent?: Silent;
   /** Present if its cluster returns, and this node does not use it as usual yet. */
   readonly returning?: true;
 }
@@ -55,7 +55,7 @@ export function candidatesOf(
     const tcpPorts = silence ? tcpPortsOf(target, slice) : [];
     for (const endpoint of slice.endpoints) {
       const listener = { address: endpoint.address, tcpPorts, ...origin };
-      const silent = silence !== undefined && isSilent(listener, silence.of, silence.to, node);
+      const silent = silence && silenceOf(listener, silence.of, silence.to, node);
       candidates.push({
         slice: slice.key,
         address: endpoint.address,

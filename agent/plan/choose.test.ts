@@ -49,6 +49,10 @@ const CASES: readonly (readonly [policy: Partial<ChoicePolicy>, Cases, inUse?: n
       "a serving one before those that do not answer": "1r!! unanswering, 2t + -> nearest-serving",
       "the nearest when none answers, ready ones first":
         "1t!! terminating, 1r!! +, 2r!! farther-tier -> nearest-unanswering",
+      "a suspected one of any tier before those that were shown silent":
+        "1r!! unanswering, 2r! + -> nearest-unanswering",
+      "a suspected one that is serving before those that were shown silent":
+        "1r!! unanswering, 1s! + -> nearest-unanswering",
       "a farther one that does not answer is farther": "0r +, 1r! farther-tier",
       "all ready ones of the nearest tier": "0r +, 0r +, 1r farther-tier, 2r farther-tier",
       "the regional tier when the local has none": "1r +, 2r farther-tier",

@@ -19,14 +19,14 @@ export interface Choice {
   readonly chosen: readonly Candidate[];
   /** Of the clusters of `chosen`; absent if all endpoints are equal. */
   readonly shares?: readonly Share[];
-  /** All ready endpoints that the policies allow, of any tier; those that do not answer only if one of them is chosen. */
+  /** All ready endpoints that the policies allow, of any tier, except for those that answer less certainly than the chosen ones. */
   readonly ready: readonly Candidate[];
   readonly excluded: readonly { readonly candidate: Candidate; readonly reason: Reason }[];
 }
 
 /**
  * Chooses the nearest tier with a ready endpoint, else the nearest with a serving one (KEP-1669, extended to tiers), else the same among
- * those that do not answer. The policies restrict the choice to some clusters or this node, make a tier count only if it has enough, and
+ * those that are suspected not to answer, and at last among those that were shown not to. The policies restrict the choice to some clusters or this node, make a tier count only if it has enough, and
  * divide its traffic. `inUse`: index of the active tier before, if that is known.
  */
 export function choose(
@@ -36,8 +36,7 @@ export function choose(
 ): Choice {
   const { distinct, duplicates } = withoutDuplicates(candidates);
   const eligible = distinct.filter((c) => !c.walled && (c.onThisNode || !policy.nodeLocal));
-  const unanswering = new Set(eligible.filter(({ silent }) => silent));
-  const { reason, usable } = best(eligible, unanswering, policy, inUse);
+  const { reason, usable } = best(eligible, policy, inUse);
   if (reason === undefined) {
     const excluded = distinct.map((c) => ({ candidate: c, reason: exclusion(c, policy) }));
     const none = noEndpoint(distinct, policy);
@@ -48,14 +47,12 @@ export function choose(
     usable.filter((c) => c.tier === tier),
     policy,
   );
-  const last = reason === "nearest-unanswering";
-  const used = { unanswering: last ? new Set<Candidate>() : unanswering };
   const isReady = usable.every((c) => c.condition === "ready");
-  const active = { tier, ready: isReady, passedOver, ...used };
+  const active = { tier, ready: isReady, passedOver, silent: usable[0]?.silent };
   const excluded = distinct
     .filter((c) => !chosen.has(c))
     .map((c) => ({ candidate: c, reason: exclusion(c, policy, active) }));
-  const ready = eligible.filter((c) => c.condition === "ready" && !used.unanswering.has(c));
+  const ready = eligible.filter((c) => c.condition === "ready" && !isMoreSilent(c, active));
   return {
     ...{ reason, tier, chosen: distinct.filter((c) => chosen.has(c)), ready },
     ...(shares && { shares }),
@@ -66,14 +63,12 @@ export function choose(
 /** The best candidates of any tier that counts, and why; no reason if none can take a connection. */
 function best(
   eligible: readonly Candidate[],
-  unanswering: ReadonlySet<Candidate>,
   { minReady }: ChoicePolicy,
   inUse: number | undefined,
 ): { reason: PortReason | undefined; usable: readonly Candidate[] } {
   const isReady = (c: Candidate) => c.condition === "ready";
   const accepts = (c: Candidate) => c.condition !== "not-ready";
-  const answers = (c: Candidate) => !unanswering.has(c);
-  const isBest = (c: Candidate) => isReady(c) && answers(c);
+  const isBest = (c: Candidate) => isReady(c) && c.silent === undefined;
   if (minReady !== undefined) {
     const tier = nearestWithEnough(eligible, isBest, minReady, inUse) ?? Number.NaN;
     const usable = eligible.filter((c) => isBest(c) && c.tier === tier);
@@ -82,13 +77,15 @@ function best(
     if (usable.length > 0) return { reason, usable };
   }
   const classes = [
-    ["nearest-ready", isBest],
-    ["nearest-serving", (c: Candidate) => accepts(c) && answers(c)],
-    ["nearest-unanswering", isReady],
-    ["nearest-unanswering", accepts],
+    ["nearest-ready", undefined, isReady],
+    ["nearest-serving", undefined, accepts],
+    ["nearest-unanswering", "suspected", isReady],
+    ["nearest-unanswering", "suspected", accepts],
+    ["nearest-unanswering", "shown", isReady],
+    ["nearest-unanswering", "shown", accepts],
   ] as const;
-  for (const [reason, belongs] of classes) {
-    const usable = eligible.filter(belongs);
+  for (const [reason, silent, belongs] of classes) {
+    const usable = eligible.filter((c) => c.silent === silent && belongs(c));
     if (usable.length > 0) return { reason, usable };
   }
   return { reason: undefined, usable: [] };
@@ -127,18 +124,27 @@ function exclusion(
     readonly ready: boolean;
     /** Candidates of the active tier, with the reason why they get nothing if they are not chosen. */
     readonly passedOver: ReadonlyMap<Candidate, Reason>;
-    /** Candidates that are used last. */
-    readonly unanswering: ReadonlySet<Candidate>;
+    /** Whether the candidates that take the traffic answer. */
+    readonly silent: Candidate["silent"];
   },
 ): Reason {
   if (c.walled) return "unselected";
   if (c.condition === "not-ready") return "not-ready";
   if (policy.nodeLocal && !c.onThisNode) return "other-node";
   if (active !== undefined && c.tier > active.tier) return "farther-tier";
-  if (active?.unanswering.has(c)) return "unanswering";
+  if (active !== undefined && isMoreSilent(c, active)) return "unanswering";
   if (active?.ready === true && c.condition !== "ready") {
     return c.returning && c.condition === "serving" ? "returning" : c.condition;
   }
   if (active !== undefined && c.tier < active.tier) return "too-few-ready";
   return active?.passedOver.get(c) ?? "not-ready";
+}
+
+/** True if it is less certain than of `other` that the candidate answers. */
+function isMoreSilent(
+  { silent }: Candidate,
+  other: { readonly silent: Candidate["silent"] | undefined },
+): boolean {
+  const order = [undefined, "suspected", "shown"];
+  return order.indexOf(silent) > order.indexOf(other.silent);
 }

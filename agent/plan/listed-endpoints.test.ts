@@ -97,13 +97,13 @@ test("with resets, endpoints are dead that do not answer and whose cluster is ou
   const all = CONDITIONS.map((_, i) => `10.9.0.${i}:80`);
   const [ready = "", , ...rest] = all;
   const clusters = new Map([["c9", ""]]);
-  const ports = new Map([["10.9.0.1", new Set([80])]]);
+  const ports = new Map([["10.9.0.1", new Map([[80, "shown"] as const])]]);
   assert.deepEqual(listedBy(fact, slice), [all]);
   assert.deepEqual(listedDuring({ ...NO_SILENCE, clusters }, fact, slice), [[ready, ...rest]]);
   assert.deepEqual(listedDuring({ ...NO_SILENCE, endpoints: ports }, fact, slice), [
     [ready, ...rest],
   ]);
-  const other = new Map([["10.9.0.1", new Set([81])]]);
+  const other = new Map([["10.9.0.1", new Map([[81, "shown"] as const])]]);
   assert.deepEqual(listedDuring({ ...NO_SILENCE, endpoints: other }, fact, slice), [all]);
   const off = { ...fact, health: "off" } as const;
   assert.deepEqual(listedDuring({ ...NO_SILENCE, clusters }, off, slice), [all]);

@@ -12,7 +12,7 @@ import { candidatesOf } from "./candidates.ts";
 import { type Choice, choose } from "./choose.ts";
 import type { Excluded, ImportPlan, PlannedVip, Remark } from "./import-plan.ts";
 import { importerOf, originOf } from "./origin.ts";
-import { isSilent } from "./silent.ts";
+import { silenceOf } from "./silent.ts";
 import { budgeted, type LeftOut } from "./slice-budget.ts";
 import { destination, servicePortName, type VirtualService } from "./virtual-service.ts";
 
@@ -266,7 +266,7 @@ function deadBy(
   return (slice, address, port) => {
     const { cluster } = originOf(slice, node);
     const listener = { address, tcpPorts: [port], ...(cluster !== undefined && { cluster }) };
-    return silence !== undefined && isSilent(listener, silence, fact, node);
+    return silence !== undefined && silenceOf(listener, silence, fact, node) !== undefined;
   };
 }
 

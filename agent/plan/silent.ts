@@ -1,7 +1,7 @@
 import { admits } from "../../api/health.ts";
 import { namesOf } from "../../api/names.ts";
 import type { ImportFact, NodeFact, Port, SliceFact } from "../model/facts.ts";
-import type { Silence } from "../model/silence.ts";
+import type { Silence, Silent } from "../model/silence.ts";
 
 /** An endpoint on one port. */
 export interface Listener {
@@ -17,19 +17,20 @@ export function tcpPortsOf(target: Port, { ports }: Pick<SliceFact, "ports">): n
   return followed.filter(({ protocol }) => protocol === "TCP").map(({ port }) => port);
 }
 
-/** Whether an endpoint does not answer, for an import that takes notice of that. PURE. */
-export function isSilent(
+/** How certain it is that an endpoint does not answer, for an import that takes notice of that; undefined if it answers. PURE. */
+export function silenceOf(
   { address, tcpPorts, cluster }: Listener,
   { endpoints, clusters }: Silence,
   { key, health }: Pick<ImportFact, "key" | "health">,
   node: Pick<NodeFact, "cluster" | "health">,
-): boolean {
+): Silent | undefined {
   const scope = health ?? node.health;
-  if (!admits(scope, cluster, node.cluster)) return false;
+  if (!admits(scope, cluster, node.cluster)) return undefined;
   // The own cluster as a whole is left only if that was requested.
   const mayBeWhole = scope === "all" || cluster !== node.cluster;
   const except = mayBeWhole ? clusters.get(cluster ?? "") : undefined;
-  if (except !== undefined && except !== namesOf(key).namespace) return true;
+  if (except !== undefined && except !== namesOf(key).namespace) return "shown";
   const ports = endpoints.get(address);
-  return ports !== undefined && tcpPorts.some((port) => ports.has(port));
+  const found = tcpPorts.map((port) => ports?.get(port));
+  return found.includes("shown") ? "shown" : found.find((one) => one !== undefined);
 }

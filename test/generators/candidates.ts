@@ -9,8 +9,8 @@ const REGIONS = ["eu-west", "eu-west", "us-east"] as const;
 
 /**
  * One endpoint as a word: the tier it is in (0 local, 1 regional, 2 global), its condition (r, s, t, n), and
- * `@` for this node, `z` for this zone; `=2` repeats the address of the second word, `#` tells slices apart; `!` does not answer, `!!` with
- * all of its cluster; `|` is behind a wall; `b` is in another cluster of the tier.
+ * `@` for this node, `z` for this zone; `=2` repeats the address of the second word, `#` tells slices apart; `!` is suspected not to answer, `!!` was
+ * shown not to; `|` is behind a wall; `b` is in another cluster of the tier.
  */
 export function candidate(word: string, index: number): Candidate {
   const match = /^([012])([rstn])(@?)(z?)(?:=(\d))?(#?)(!{0,2})(\|?)(b?)$/.exec(word);
@@ -33,7 +33,7 @@ export function candidate(word: string, index: number): Candidate {
     onThisNode: node === "@",
     inThisZone: zone === "z" || node === "@",
     ...(wall === "|" && { walled: true }),
-    ...(silent && { silent: true }),
+    ...(silent && { silent: silent === "!" ? "suspected" : "shown" }),
   };
 }
 

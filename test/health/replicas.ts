@@ -25,6 +25,25 @@ export const REPLICAS: readonly History[] = [
       seeds: [1, 2, 3, 4],
     })),
   ),
+  ...(
+    [
+      [1, "c2", 2, 1],
+      [2, "c2", 2, 1],
+      [3, "c2", 2, 1],
+      [4, "c2", 2, 1],
+      [3, "c1/n2", 3, 2],
+    ] as const
+  ).map(([every, place, all, dead]) => ({
+    name: `probes do not reach them, ${dead} of ${all} replicas in ${place} are dead, no other cluster has any, and a call comes each ${every} s: the dead ones are used last of all`,
+    serves: { web: { [place]: all } },
+    calls: [`a web ${every}`],
+    drops: [
+      "0- node>*",
+      ...Array.from({ length: dead }, (_, i) => `30- *>web@${place.slice(0, 2)}/${i + 1}`),
+    ],
+    expect: [`29 web ${place.slice(0, 2)}`, `90 web ${place.slice(0, 2)}`],
+    seeds: [1, 2, 3, 4],
+  })),
   {
     name: "probes do not reach them, one of six replicas is dead, and two pods that a policy rejects retry: the others of its cluster keep their clients",
     serves: { web: { c2: 6, c3: 1 } },

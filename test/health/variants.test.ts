@@ -87,7 +87,7 @@ function dyingOf(world: HealthWorld, { dies }: Variant): Set<string> {
 /** Where connections go if all that is dead, and nothing else, is used last. */
 async function idealOf(variant: Variant, dead: ReadonlySet<string>): Promise<readonly string[]> {
   const world = worldOf(variant);
-  const endpoints = new Map([...dead].map((one) => [one, new Set([8080])]));
+  const endpoints = new Map([...dead].map((one) => [one, new Map([[8080, "shown"] as const])]));
   world.model.setSilence({ endpoints, clusters: new Map() }, 0);
   const chosen = world.endpointsOf("demo/web");
   await world.stop();
