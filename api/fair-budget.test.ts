@@ -9,6 +9,7 @@ interface Claim {
   readonly owner: string;
   readonly since: number;
   readonly cost: number;
+  readonly isDivisible: boolean;
 }
 
 const claims = fc.uniqueArray(
@@ -17,14 +18,31 @@ const claims = fc.uniqueArray(
     owner: fc.constantFrom("shop", "greedy", "small", "other"),
     since: fc.nat(5),
     cost: fc.integer({ min: 1, max: 40 }),
+    isDivisible: fc.boolean(),
   }),
   { selector: ({ key }) => key, maxLength: 30 },
 );
 
+/** Objects that cannot be divided, of many owners. */
+const crowd = fc.uniqueArray(
+  fc.record({
+    key: fc.string({ minLength: 1, maxLength: 4 }),
+    owner: fc.integer({ min: 1, max: 60 }).map(String),
+    since: fc.nat(5),
+    cost: fc.integer({ min: 1, max: 12 }),
+    isDivisible: fc.constant(false),
+  }),
+  { selector: ({ key }) => key, maxLength: 60 },
+);
+
 function budgetOf(all: readonly Claim[], most: number, mostOfOwner?: number): FairBudget<string> {
   const budget = new FairBudget<string>(most, mostOfOwner);
-  for (const { key, owner, since, cost } of all) budget.set(key, owner, since, cost);
+  for (const claim of all) set(budget, claim);
   return budget;
+}
+
+function set(budget: FairBudget<string>, { key, owner, since, cost, isDivisible }: Claim): void {
+  budget.set(key, owner, since, cost, isDivisible ? 1 : cost);
 }
 
 function granted(budget: FairBudget<string>, all: readonly Claim[]): Map<string, number> {
@@ -41,15 +59,53 @@ test("an owner below an equal share gets all that it asks for, and no other gets
   forAll([claims, fc.integer({ min: 1, max: 200 })], (all, most) => {
     const grants = granted(budgetOf(all, most), all);
     const asked = byOwner(all, ({ cost }) => cost);
+    const largest = Math.max(...all.map(({ cost, isDivisible }) => (isDivisible ? 1 : cost)), 1);
     const got = byOwner(all, ({ key }) => grants.get(key) ?? 0);
     assert.ok([...got.values()].reduce((sum, one) => sum + one, 0) <= most);
     const equal = Math.floor(most / Math.max(1, asked.size));
     for (const [owner, cost] of asked) {
       if (cost <= equal) assert.equal(got.get(owner), cost, owner);
       if ((got.get(owner) ?? 0) === cost) continue;
-      for (const other of got.values()) assert.ok(other <= (got.get(owner) ?? 0) + 1);
+      for (const other of got.values()) assert.ok(other <= (got.get(owner) ?? 0) + 2 * largest);
     }
   }));
+
+test("what cannot be divided leaves less room than the largest object has, however many owners there are", () =>
+  forAll([crowd, fc.integer({ min: 1, max: 200 })], (all, most) => {
+    const grants = granted(budgetOf(all, most), all);
+    const got = all.reduce((sum, { key }) => sum + (grants.get(key) ?? 0), 0);
+    const largest = Math.max(0, ...all.map(({ cost }) => cost));
+    assert.ok(got <= most);
+    if (all.some(({ key, cost }) => grants.get(key) !== cost)) assert.ok(got > most - largest);
+  }));
+
+test("an owner keeps its only object of equal ones, however many newer owners appear", () =>
+  forAll([fc.integer({ min: 1, max: 9 }), fc.nat(20), fc.nat(20)], (cost, older, newer) => {
+    const most = 10 * cost;
+    const one = (i: number) => ({
+      key: `${i}`,
+      owner: `n${i}`,
+      since: i,
+      cost,
+      isDivisible: false,
+    });
+    const early = Array.from({ length: older }, (_, i) => one(i));
+    const late = Array.from({ length: newer }, (_, i) => one(older + i));
+    const budget = budgetOf(early, most);
+    const held = early.filter(({ key }) => budget.restricted(key) === undefined);
+    for (const claim of late) set(budget, claim);
+    assert.equal(held.length, Math.min(10, older));
+    for (const { key } of held) assert.equal(budget.restricted(key), undefined, key);
+  }));
+
+test("ten thousand namespaces keep their records when one more appears", () => {
+  const budget = new FairBudget<string>(10_000);
+  for (let i = 0; i <= 10_000; i++) budget.set(`${i}`, `n${i}`, i, 1);
+  const rejected = Array.from({ length: 10_001 }, (_, i) => `${i}`).filter(
+    (key) => budget.restricted(key) !== undefined,
+  );
+  assert.deepEqual(rejected, ["10000"]);
+});
 
 test("the result does not depend on the order in which objects appear, nor on what was there before", () =>
   forAll([claims, claims, fc.nat(), fc.integer({ min: 1, max: 200 })], (all, gone, seed, most) => {
@@ -57,7 +113,7 @@ test("the result does not depend on the order in which objects appear, nor on wh
     const budget = budgetOf(gone, most);
     budget.takeChanged();
     for (const { key } of gone) budget.set(key, "shop", 0, 0);
-    for (const { key, owner, since, cost } of shuffled) budget.set(key, owner, since, cost);
+    for (const claim of shuffled) set(budget, claim);
     assert.deepEqual(granted(budget, all), granted(budgetOf(all, most), all));
   }));
 
@@ -67,21 +123,19 @@ test("every change of what an object gets is reported", () =>
     let before = new Map<string, number | undefined>();
     const keys = new Set(rounds.flat().map(({ key }) => key));
     for (const round of rounds) {
-      const set = new Set(round.map(({ key }) => key));
-      for (const { key, owner, since, cost } of round) budget.set(key, owner, since, cost);
+      const touched = new Set(round.map(({ key }) => key));
+      for (const claim of round) set(budget, claim);
       const changed = budget.takeChanged();
       const after = new Map([...keys].map((key) => [key, budget.restricted(key)?.grant]));
       for (const [key, was] of before)
-        if (!set.has(key) && !changed.has(key)) assert.equal(after.get(key), was, key);
+        if (!touched.has(key) && !changed.has(key)) assert.equal(after.get(key), was, key);
       before = after;
     }
   }));
 
 test("within an owner, the oldest objects get what they ask for", () => {
   const budget = new FairBudget<string>(10);
-  budget.set("new", "greedy", 3, 4);
-  budget.set("old", "greedy", 1, 4);
-  budget.set("middle", "greedy", 2, 4);
+  for (const [i, key] of ["old", "middle", "new"].entries()) budget.set(key, "greedy", i, 4, 1);
   budget.set("web", "shop", 9, 1);
   assert.deepEqual(budget.restricted("new"), { grant: 1, by: "all" });
   for (const key of ["old", "middle", "web"]) assert.equal(budget.restricted(key), undefined);

@@ -1,6 +1,6 @@
 /** What an object gets that does not get all that it asks for. */
 export interface Restricted {
-  /** Less than its cost. */
+  /** Less than its cost; 0 if that would be less than its least. */
   readonly grant: number;
   /** The limit that applies: of its owner, or of all. */
   readonly by: "owner" | "all";
@@ -12,6 +12,8 @@ interface Claim<Key> {
   /** When its object was created: the oldest come first. */
   readonly since: number;
   readonly cost: number;
+  /** Less than that is of no use to the object. */
+  readonly least: number;
 }
 
 interface Owner<Key> {
@@ -21,7 +23,7 @@ interface Owner<Key> {
   /** As many claims, the first ones, get all that they ask for, and cost this. */
   full: number;
   fullCost: number;
-  /** The next one, which gets `grant`; those after it get nothing. */
+  /** The next one, which gets `grant`, or its least from what is left after the shares; those after it get nothing. */
   partial: Claim<Key> | undefined;
   grant: number;
   by: Restricted["by"];
@@ -29,8 +31,10 @@ interface Owner<Key> {
 
 /**
  * Shares a limit among owners, such as namespaces, max-min fair: no owner gets more than it asks for, and one that asks for less than an equal share gets
- * all of it, whatever the others ask for. What an owner gets goes to its oldest objects first. The result depends on what exists, not on the order in which it was
- * listed, so it is the same after a restart. While the limit is not enough, a change costs as much as there are owners and objects that get more or less.
+ * all of it, whatever the others ask for. What an owner gets goes to its oldest objects first. Where an equal share is too small for an owner's next object,
+ * the object gets its least from what is left after the shares, while it lasts: the owner that has the least with it comes first, then the one whose object is
+ * the oldest. The result depends on what exists, not on the order in which it was listed, so it is the same after a restart. While the limit is not enough, a
+ * change costs as much as there are owners and objects that get more or less.
  */
 export class FairBudget<Key extends string> {
   readonly #most: number;
@@ -42,6 +46,8 @@ export class FairBudget<Key extends string> {
   #asked = 0;
   /** The most that an owner gets now; infinite while the limit is enough for all. */
   #level = Number.POSITIVE_INFINITY;
+  /** Claims that get their least although the share of their owner is less. */
+  #lifted = new Set<Claim<Key>>();
   #changed = new Set<Key>();
 
   /** `mostOfOwner`: another limit, which applies to each owner alone. */
@@ -50,13 +56,17 @@ export class FairBudget<Key extends string> {
     this.#mostOfOwner = mostOfOwner;
   }
 
-  /** Sets what an object asks for; 0 if it does not exist. `since`: when it was created, in any unit. */
-  set(key: Key, owner: string, since: number, cost: number): void {
+  /**
+   * Sets what an object asks for; 0 if it does not exist. `since`: when it was created, in any unit. `least`: less is of no use to it; absent: the cost
+   * cannot be divided.
+   */
+  set(key: Key, owner: string, since: number, cost: number, least = cost): void {
     const before = this.#claims.get(key);
-    if (before?.cost === cost && before.since === since && before.owner === owner) return;
     if (before === undefined && cost === 0) return;
+    const claim = { key, owner, since, cost, least };
+    if (before !== undefined && isSame(before, claim)) return;
     if (before !== undefined) this.#remove(before);
-    if (cost > 0) this.#add({ key, owner, since, cost });
+    if (cost > 0) this.#add(claim);
   }
 
   /** Undefined if an object gets all that it asks for. */
@@ -66,7 +76,9 @@ export class FairBudget<Key extends string> {
     if (claim === undefined) return undefined;
     const owner = this.#owners.get(claim.owner);
     if (owner?.partial === undefined || isBefore(claim, owner.partial)) return undefined;
-    return { grant: claim === owner.partial ? owner.grant : 0, by: owner.by };
+    const least = this.#lifted.has(claim) ? claim.least : 0;
+    if (least === claim.cost) return undefined;
+    return { grant: claim === owner.partial ? Math.max(owner.grant, least) : 0, by: owner.by };
   }
 
   /** Objects that get more or less than at the last call, or that appeared and get less than they ask for. */
@@ -129,6 +141,28 @@ export class FairBudget<Key extends string> {
       if (owner.claims.length === 0) this.#owners.delete(name);
     }
     this.#unsettled.clear();
+    this.#lift();
+  }
+
+  /** Gives what is left after the shares. In sum it is less than the next objects of all owners ask for, so one for each owner is enough. */
+  #lift(): void {
+    const before = this.#lifted;
+    if (before.size === 0 && this.#level === Number.POSITIVE_INFINITY) return;
+    this.#lifted = new Set();
+    const next: { readonly claim: Claim<Key>; readonly sum: number }[] = [];
+    let left = this.#level === Number.POSITIVE_INFINITY ? 0 : this.#most;
+    for (const { partial: claim, fullCost, grant, by } of this.#owners.values()) {
+      left -= fullCost + grant;
+      if (claim !== undefined && grant === 0 && by === "all")
+        next.push({ claim, sum: fullCost + claim.least });
+    }
+    next.sort((a, b) => a.sum - b.sum || (isBefore(a.claim, b.claim) ? -1 : 1));
+    for (const { claim } of next) {
+      left -= claim.least;
+      if (left < 0) break;
+      this.#lifted.add(claim);
+    }
+    for (const { key } of this.#lifted.symmetricDifference(before)) this.#changed.add(key);
   }
 
   /** Moves the end of the full claims to where the limit is. */
@@ -149,7 +183,8 @@ export class FairBudget<Key extends string> {
       this.#changed.add(next.key);
     }
     owner.partial = claims[owner.full];
-    owner.grant = limit - owner.fullCost;
+    const rest = limit - owner.fullCost;
+    owner.grant = owner.partial !== undefined && rest >= owner.partial.least ? rest : 0;
     if (partial !== owner.partial || grant !== owner.grant) {
       for (const claim of [partial, owner.partial])
         if (claim !== undefined) this.#changed.add(claim.key);
@@ -187,6 +222,10 @@ function placeOf<Key>(claim: Claim<Key>, claims: readonly Claim<Key>[]): number 
     else high = middle;
   }
   return low;
+}
+
+function isSame<Key>(a: Claim<Key>, b: Claim<Key>): boolean {
+  return a.owner === b.owner && a.since === b.since && a.cost === b.cost && a.least === b.least;
 }
 
 function isBefore<Key>(a: Claim<Key>, b: Claim<Key>): boolean {

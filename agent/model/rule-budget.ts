@@ -42,7 +42,7 @@ export class RuleBudget {
   /** Sets the cost of an import; 0 if it does not exist. */
   set(key: ObjectKey, created: number, cost: number): void {
     const { namespace } = namesOf(key);
-    this.#budget.set(key, namespace, created, Math.min(cost, this.#limits.maxRulesPerImport));
+    this.#budget.set(key, namespace, created, Math.min(cost, this.#limits.maxRulesPerImport), 1);
   }
 
   /** What an import may cost. */

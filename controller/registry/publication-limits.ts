@@ -51,6 +51,7 @@ export class PublicationLimits {
         namespace,
         created,
         slices.reduce((sum, slice) => sum + limit.weigh(slice), 0),
+        1,
       );
   }
 
