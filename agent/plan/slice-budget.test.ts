@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import fc from "fast-check";
 import { objectKey } from "../../api/names.ts";
 import { importFact, nodeFact, sliceFact } from "../../test/generators/facts.ts";
+import { forAll } from "../../test/generators/for-all.ts";
 import { FLAGS } from "../config/flags.ts";
 import type { ImportFact, SliceFact } from "../model/facts.ts";
 import { Model } from "../model/model.ts";
@@ -116,6 +118,62 @@ describe("of an import that costs more than its limit", () => {
       assert.equal(left.length, Math.min(100, endpoints - fitting));
     });
   }
+
+  for (const [name, greedy] of [
+    ["sorts first", "c0"],
+    ["sorts last", "c9"],
+  ] as const) {
+    test(`a cluster of the same tier whose name ${name} loses its own endpoints only`, () => {
+      const ofGreedy = far.map((one, i) => ({
+        ...one,
+        key: objectKey("demo", `serve.${greedy}.${i}`),
+        cluster: greedy,
+      }));
+      const small = { ...slice(50, "c5", 5), key: objectKey("demo", "serve.c5.x") };
+      const near = { ...slice(60, "c1", 7), key: objectKey("demo", "serve.c1.x") };
+      const plan = planned([...ofGreedy, small, near], { selectors: [] });
+      const counts = new Map<string, number>();
+      for (const { cluster = "" } of plan.services[0]?.endpoints ?? [])
+        counts.set(cluster, (counts.get(cluster) ?? 0) + 1);
+      // Two more slices cost one endpoint each, besides their endpoints.
+      const left = FITTING * FULL - 5 - 7 - 2;
+      assert.deepEqual(Object.fromEntries(counts), { c1: 7, c5: 5, [greedy]: left });
+      assert.deepEqual(plan.limited, { reason: "import-limit", slices: 1 });
+    });
+  }
+
+  test("clusters that are more than the endpoints that fit have one each, as long as there is room", () => {
+    const all = Array.from({ length: 5 }, (_, i) => slice(i, `c${i + 2}`, 9));
+    const room = PORTS.length * (1 + 3 * 2);
+    assert.deepEqual(
+      planned(all, {}, room).services.map(({ endpoints }) => endpoints.length),
+      PORTS.map(() => 3),
+    );
+  });
+
+  test("whatever slices there are, a cluster below an equal share of its tier loses nothing, and the limit is kept", async () => {
+    const one = fc.record({ cluster: fc.integer({ min: 1, max: 4 }), endpoints: fc.nat(12) });
+    await forAll([fc.array(one, { maxLength: 8 }), fc.nat(400)], (list, more) => {
+      const slices = list.map(({ cluster, endpoints }, i) => slice(i, `c${cluster}`, endpoints));
+      const costs = new Map<string, number>();
+      for (const { cluster = "", endpoints } of slices)
+        costs.set(cluster, (costs.get(cluster) ?? 0) + PORTS.length * (1 + endpoints.length));
+      const limit = PORTS.length * 3 + more;
+      // All clusters are one tier.
+      const plan = planned(slices, { selectors: [] }, limit);
+      const used = plan.services[0]?.endpoints ?? [];
+      assert.ok(PORTS.length * (1 + used.length) <= limit);
+      for (const [cluster, cost] of costs) {
+        if (cost > (limit - PORTS.length) / costs.size) continue;
+        const asked = slices.filter((one) => one.cluster === cluster);
+        assert.equal(
+          used.filter((one) => one.cluster === cluster).length,
+          asked.reduce((sum, { endpoints }) => sum + endpoints.length, 0),
+          cluster,
+        );
+      }
+    });
+  });
 
   test("slices that no port can use are left out first", () => {
     const inactive = { ...slice(99, "c1"), active: false };
