@@ -2,8 +2,6 @@
 export interface Restricted {
   /** Less than its cost; 0 if that would be less than its least. */
   readonly grant: number;
-  /** The limit that applies: of its owner, or of all. */
-  readonly by: "owner" | "all";
 }
 
 interface Claim<Key> {
@@ -26,7 +24,6 @@ interface Owner<Key> {
   /** The next one, which gets `grant`, or its least from what is left after the shares; those after it get nothing. */
   partial: Claim<Key> | undefined;
   grant: number;
-  by: Restricted["by"];
 }
 
 /**
@@ -37,12 +34,12 @@ interface Owner<Key> {
  * change costs as much as there are owners and objects that get more or less.
  */
 export class FairBudget<Key extends string> {
-  readonly #most: number;
-  readonly #mostOfOwner: number;
+  #most: number;
+  readonly #isCoarse: boolean;
   readonly #owners = new Map<string, Owner<Key>>();
   readonly #claims = new Map<Key, Claim<Key>>();
   readonly #unsettled = new Set<string>();
-  /** What all ask for, up to the limit of each owner. */
+  #isSettled = true;
   #asked = 0;
   /** The most that an owner gets now; infinite while the limit is enough for all. */
   #level = Number.POSITIVE_INFINITY;
@@ -50,10 +47,24 @@ export class FairBudget<Key extends string> {
   #lifted = new Set<Claim<Key>>();
   #changed = new Set<Key>();
 
-  /** `mostOfOwner`: another limit, which applies to each owner alone. */
-  constructor(most: number, mostOfOwner = Number.POSITIVE_INFINITY) {
+  /** `isCoarse`: an object gets up to 3 % less than its share, so that its share rarely changes with what others ask for. */
+  constructor(most: number, { isCoarse = false } = {}) {
     this.#most = most;
-    this.#mostOfOwner = mostOfOwner;
+    this.#isCoarse = isCoarse;
+  }
+
+  /** What all objects ask for. */
+  get asked(): number {
+    return this.#asked;
+  }
+
+  /** Sets the limit. All objects that get less than they ask for count as changed: they may get it for another reason. */
+  limit(most: number): void {
+    if (most === this.#most) return;
+    this.#most = most;
+    this.#isSettled = false;
+    for (const { claims, full } of this.#owners.values())
+      for (const { key } of claims.slice(full)) this.#changed.add(key);
   }
 
   /**
@@ -78,7 +89,7 @@ export class FairBudget<Key extends string> {
     if (owner?.partial === undefined || isBefore(claim, owner.partial)) return undefined;
     const least = this.#lifted.has(claim) ? claim.least : 0;
     if (least === claim.cost) return undefined;
-    return { grant: claim === owner.partial ? Math.max(owner.grant, least) : 0, by: owner.by };
+    return { grant: claim === owner.partial ? Math.max(owner.grant, least) : 0 };
   }
 
   /** Objects that get more or less than at the last call, or that appeared and get less than they ask for. */
@@ -101,8 +112,7 @@ export class FairBudget<Key extends string> {
       owner.full++;
       owner.fullCost += claim.cost;
     }
-    this.#count(owner, claim.cost);
-    this.#unsettled.add(claim.owner);
+    this.#count(claim, claim.cost, owner);
   }
 
   #remove(claim: Claim<Key>): void {
@@ -116,21 +126,22 @@ export class FairBudget<Key extends string> {
       owner.full--;
       owner.fullCost -= claim.cost;
     }
-    this.#count(owner, -claim.cost);
-    this.#unsettled.add(claim.owner);
+    this.#count(claim, -claim.cost, owner);
   }
 
-  #count(owner: Owner<Key>, cost: number): void {
-    this.#asked -= Math.min(owner.cost, this.#mostOfOwner);
+  #count({ owner: name }: Claim<Key>, cost: number, owner: Owner<Key>): void {
     owner.cost += cost;
-    this.#asked += Math.min(owner.cost, this.#mostOfOwner);
+    this.#asked += cost;
+    this.#unsettled.add(name);
+    this.#isSettled = false;
   }
 
   /** Computes anew only what is over a limit, or was: that is rare. */
   #settle(): void {
-    if (this.#unsettled.size === 0) return;
+    if (this.#isSettled) return;
+    this.#isSettled = true;
     const before = this.#level;
-    const costs = () => this.#owners.values().map(({ cost }) => Math.min(cost, this.#mostOfOwner));
+    const costs = () => this.#owners.values().map(({ cost }) => cost);
     this.#level =
       this.#asked > this.#most ? levelOf(costs(), this.#most) : Number.POSITIVE_INFINITY;
     const names = before === this.#level ? this.#unsettled : this.#owners.keys();
@@ -151,10 +162,9 @@ export class FairBudget<Key extends string> {
     this.#lifted = new Set();
     const next: { readonly claim: Claim<Key>; readonly sum: number }[] = [];
     let left = this.#level === Number.POSITIVE_INFINITY ? 0 : this.#most;
-    for (const { partial: claim, fullCost, grant, by } of this.#owners.values()) {
+    for (const { partial: claim, fullCost, grant } of this.#owners.values()) {
       left -= fullCost + grant;
-      if (claim !== undefined && grant === 0 && by === "all")
-        next.push({ claim, sum: fullCost + claim.least });
+      if (claim !== undefined && grant === 0) next.push({ claim, sum: fullCost + claim.least });
     }
     next.sort((a, b) => a.sum - b.sum || (isBefore(a.claim, b.claim) ? -1 : 1));
     for (const { claim } of next) {
@@ -168,7 +178,7 @@ export class FairBudget<Key extends string> {
   /** Moves the end of the full claims to where the limit is. */
   #restrict(owner: Owner<Key>): void {
     const { claims } = owner;
-    const limit = Math.min(this.#level, this.#mostOfOwner);
+    const limit = this.#level;
     const [partial, grant] = [owner.partial, owner.grant];
     for (; owner.fullCost > limit; ) {
       const last = claims[--owner.full];
@@ -183,21 +193,28 @@ export class FairBudget<Key extends string> {
       this.#changed.add(next.key);
     }
     owner.partial = claims[owner.full];
-    const rest = limit - owner.fullCost;
-    owner.grant = owner.partial !== undefined && rest >= owner.partial.least ? rest : 0;
+    owner.grant =
+      owner.partial === undefined ? 0 : this.#partOf(owner.partial, limit - owner.fullCost);
     if (partial !== owner.partial || grant !== owner.grant) {
       for (const claim of [partial, owner.partial])
         if (claim !== undefined) this.#changed.add(claim.key);
     }
-    const by = this.#level < this.#mostOfOwner ? "all" : "owner";
-    if (by === owner.by) return;
-    owner.by = by;
-    for (const { key } of claims.slice(owner.full)) this.#changed.add(key);
+  }
+
+  /** What a claim gets of what is left of a share that is not enough. */
+  #partOf({ least }: Claim<Key>, left: number): number {
+    if (left < least) return 0;
+    return this.#isCoarse ? Math.max(least, coarse(left)) : left;
   }
 }
 
 function ownerOf<Key>(): Owner<Key> {
-  return { claims: [], cost: 0, full: 0, fullCost: 0, partial: undefined, grant: 0, by: "owner" };
+  return { claims: [], cost: 0, full: 0, fullCost: 0, partial: undefined, grant: 0 };
+}
+
+/** At most 3 % less, in steps. PURE. */
+function coarse(rest: number): number {
+  return rest - (rest % 2 ** Math.max(0, Math.floor(Math.log2(rest)) - 5));
 }
 
 /** The most that each of these gets if they share `most`; infinite if it is enough. PURE. */

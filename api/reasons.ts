@@ -11,9 +11,9 @@ export const REASONS = {
   "import-limit":
     "Endpoints of the import are left out, those of the farthest slices first, or all of it: it would cost the node more than --max-rules-per-import.",
   "namespace-limit":
-    "The imports of the namespace would cost the node more than --max-rules-per-namespace: endpoints of the newest are left out.",
+    "The imports of the namespace would cost the node more than --max-rules-per-namespace: endpoints of those beyond an equal share are left out.",
   "node-limit":
-    "All imports would cost the node more than --max-rules: endpoints of the newest are left out.",
+    "All imports would cost the node more than --max-rules: endpoints of namespaces beyond an equal share are left out.",
   "not-imported": "Slices exist for this name, but no ServiceImport.",
 
   // A port of an import: the tier that takes its traffic.

@@ -162,12 +162,13 @@ export const FLAGS = {
     }),
     maxRulesPerNamespace: flag("--max-rules-per-namespace NUMBER", {
       about:
-        "The same for all imports of a namespace; endpoints of its newest imports are left out",
+        "The same for all imports of a namespace, which share it: an import below an equal share loses nothing",
       read: count(1, MOST_RULES),
       default: "100000",
     }),
     maxRules: flag("--max-rules NUMBER", {
-      about: "The same for all imports; endpoints of the newest imports are left out",
+      about:
+        "The same for all imports; namespaces share it: one below an equal share loses nothing",
       read: count(1, MOST_RULES),
       // Twice the rules of 10,000 imports with 100 endpoints.
       default: "2000000",

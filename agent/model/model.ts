@@ -6,7 +6,7 @@ import { type VipHolder, VipHolders } from "../../api/vip-holders.ts";
 import type { ImportFact, SliceFact } from "./facts.ts";
 import { ListedVips } from "./listed-vips.ts";
 import { type Allowance, NO_LIMITS, RuleBudget, type RuleLimits } from "./rule-budget.ts";
-import { importCost, sliceCost } from "./rule-cost.ts";
+import { importCost, leastCost, sliceCost } from "./rule-cost.ts";
 import { NO_SILENCE, type Silence, silenceChanges } from "./silence.ts";
 
 /** Input of the plan of one import, besides the node. */
@@ -236,10 +236,11 @@ export class Model {
     this.#setCost(fact, (this.#costs.get(fact.key) ?? 0) + by * sliceCost(slice, fact));
   }
 
-  #setCost({ key, created }: ImportFact, cost: number): void {
+  #setCost(fact: ImportFact, cost: number): void {
+    const { key, created } = fact;
     if (cost === 0) this.#costs.delete(key);
     else this.#costs.set(key, cost);
-    this.#budget.set(key, created, cost);
+    this.#budget.set(key, created, cost, leastCost(fact));
   }
 
   #touch(keys: readonly ObjectKey[], at: number): void {

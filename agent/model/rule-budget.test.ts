@@ -2,8 +2,9 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
 import type { ObjectKey } from "../../api/names.ts";
-import { importFact, sliceFact } from "../../test/generators/facts.ts";
+import { importFact, nodeFact, sliceFact } from "../../test/generators/facts.ts";
 import { forAll } from "../../test/generators/for-all.ts";
+import { planImport } from "../plan/plan.ts";
 import { Model } from "./model.ts";
 import { NO_LIMITS, RuleBudget } from "./rule-budget.ts";
 
@@ -18,38 +19,51 @@ function allowances(budget: RuleBudget, ...keys: readonly ObjectKey[]): string[]
 }
 
 describe("what imports may cost", () => {
-  test("over the limit of a namespace, its oldest imports keep theirs, and other namespaces everything", () => {
-    const budget = new RuleBudget(LIMITS);
-    budget.set("b/one", 9, 10);
-    budget.set("a/old", 1, 10);
-    budget.set("a/older", 0, 3);
-    budget.set("a/new", 2, 1_000_000);
-    assert.deepEqual(allowances(budget, "a/older", "a/old", "a/new", "b/one"), [
+  test("the imports of a namespace share its limit: what one asks for takes nothing from one below an equal share, older or newer", () => {
+    const budget = new RuleBudget({ ...LIMITS, maxRulesPerNamespace: 21 });
+    budget.set("b/one", 9, 5, 1);
+    budget.set("a/greedy", 0, 1_000_000, 1);
+    budget.set("a/large", 1, 9, 1);
+    budget.set("a/small", 2, 4, 1);
+    assert.deepEqual(allowances(budget, "a/greedy", "a/large", "a/small", "b/one"), [
+      "8 namespace-limit",
+      "8 namespace-limit",
       "10 import-limit",
-      "10 import-limit",
-      "2 namespace-limit",
       "10 import-limit",
     ]);
-    assert.deepEqual([...budget.takeChanged()], ["a/new"]);
+    assert.deepEqual([...budget.takeChanged()].sort(), ["a/greedy", "a/large"]);
+  });
+
+  test("an import for which an equal share would be of no use has nothing, and the oldest have what they need", () => {
+    const budget = new RuleBudget(LIMITS);
+    for (const [i, key] of (["a/new", "a/middle", "a/old", "a/oldest"] as const).entries())
+      budget.set(key, -i, 9, 5);
+    assert.deepEqual(allowances(budget, "a/oldest", "a/old", "a/middle", "a/new"), [
+      "5 namespace-limit",
+      "5 namespace-limit",
+      "5 namespace-limit",
+      "0 namespace-limit",
+    ]);
   });
 
   test("namespaces share the limit of the node: one that asks for less than an equal share keeps everything", () => {
     const budget = new RuleBudget(LIMITS);
     for (const [i, key] of (["a/one", "a/two", "b/one", "b/two"] as const).entries())
-      budget.set(key, i, 9);
-    budget.set("shop/web", 9, 4);
+      budget.set(key, i, 9, 1);
+    budget.set("shop/web", 9, 4, 1);
     assert.deepEqual(allowances(budget, "shop/web", "a/one", "a/two", "b/one", "b/two"), [
       "10 import-limit",
-      "10 import-limit",
-      "4 node-limit",
-      "10 import-limit",
-      "4 node-limit",
+      "6 node-limit",
+      "6 node-limit",
+      "6 node-limit",
+      "6 node-limit",
     ]);
-    assert.deepEqual([...budget.takeChanged()].sort(), ["a/two", "b/two"]);
-    budget.set("b/one", 2, 0);
-    assert.deepEqual([...budget.takeChanged()].sort(), ["a/two", "b/two"]);
-    assert.deepEqual(allowances(budget, "a/two", "b/two"), [
-      "6 namespace-limit",
+    assert.deepEqual([...budget.takeChanged()].sort(), ["a/one", "a/two", "b/one", "b/two"]);
+    budget.set("b/one", 2, 0, 0);
+    assert.deepEqual([...budget.takeChanged()].sort(), ["a/one", "a/two", "b/one", "b/two"]);
+    assert.deepEqual(allowances(budget, "a/one", "a/two", "b/two"), [
+      "7 namespace-limit",
+      "7 namespace-limit",
       "10 import-limit",
     ]);
   });
@@ -59,20 +73,22 @@ describe("what imports may cost", () => {
     name: fc.constantFrom("x", "y", "z"),
     created: fc.nat(3),
     cost: fc.nat(20),
+    least: fc.integer({ min: 1, max: 6 }),
   });
 
   test("after any history they depend only on the imports, every change is reported, and no limit is exceeded in sum", () =>
     forAll([fc.array(step, { maxLength: 30 })], (steps) => {
       const budget = new RuleBudget(LIMITS);
-      const now = new Map<ObjectKey, { created: number; cost: number }>();
+      const now = new Map<ObjectKey, { created: number; cost: number; least: number }>();
       let before = new Map<ObjectKey, string | undefined>();
-      for (const { namespace, name, created, cost } of steps) {
+      for (const { namespace, name, created, cost, least } of steps) {
         const key: ObjectKey = `${namespace}/${name}`;
-        budget.set(key, created, cost);
+        budget.set(key, created, cost, least);
         if (cost === 0) now.delete(key);
-        else now.set(key, { created, cost });
+        else now.set(key, { created, cost, least });
         const scratch = new RuleBudget(LIMITS);
-        for (const [one, claim] of now) scratch.set(one, claim.created, claim.cost);
+        for (const [one, claim] of [...now].toReversed())
+          scratch.set(one, claim.created, claim.cost, claim.least);
         const keys = [...now.keys()];
         assert.deepEqual(allowances(budget, ...keys), allowances(scratch, ...keys));
         const sum = (namespace: string) =>
@@ -92,7 +108,7 @@ describe("what imports may cost", () => {
 });
 
 describe("a model with limits", () => {
-  test("plans a newer import again once an older one of its namespace is deleted", () => {
+  test("plans an import again once another one of its namespace is deleted", () => {
     const model = new Model(undefined, { ...NO_LIMITS, maxRulesPerNamespace: 8 });
     const endpoints = ["10.1.0.1", "10.1.0.2", "10.1.0.3"];
     for (const [i, name] of ["old", "new"].entries()) {
@@ -100,7 +116,7 @@ describe("a model with limits", () => {
       model.setImport(importFact({ key, created: i, vips: [`241.0.0.${i}`] }), 0);
       model.setSlice(sliceFact({ key: `demo/${name}-x`, importKey: key, endpoints }), 0);
     }
-    assert.deepEqual(model.view("demo/new")?.limit, { rules: 3, reason: "namespace-limit" });
+    assert.deepEqual(model.view("demo/new")?.limit, { rules: 4, reason: "namespace-limit" });
     model.takeDirty();
     model.removeImport("demo/old", 7);
     assert.deepEqual(
@@ -111,6 +127,35 @@ describe("a model with limits", () => {
       ],
     );
     assert.equal(model.view("demo/new")?.limit, undefined);
+  });
+
+  test("what a peer adds to some imports of a namespace cuts its own endpoints there, and nothing of other imports", () => {
+    const ports = ["a", "b", "c"].map((name, i) => ({
+      name,
+      protocol: "TCP" as const,
+      port: 80 + i,
+    }));
+    const model = new Model(undefined, { ...NO_LIMITS, maxRulesPerNamespace: 10_000 });
+    const addresses = (cluster: number, i: number, count: number) =>
+      Array.from({ length: count }, (_, n) => `10.${cluster}.${i * 8 + (n >> 8)}.${n & 255}`);
+    const names = Array.from({ length: 6 }, (_, i): ObjectKey => `demo/s${i}`);
+    for (const [i, key] of names.entries()) {
+      model.setImport(importFact({ key, created: i, ports, vips: [`241.0.0.${i + 1}`] }), 0);
+      const own = { importKey: key, ports, cluster: "c1", endpoints: addresses(1, i, 3) };
+      model.setSlice(sliceFact({ ...own, key: `${key}-c1` }), 0);
+      const peers = { ...own, cluster: "c9", endpoints: addresses(9, i, 2000) };
+      if (i < 4) model.setSlice(sliceFact({ ...peers, key: `${key}-c9` }), 0);
+    }
+    for (const [i, key] of names.entries()) {
+      const view = model.view(key);
+      assert.ok(view);
+      const { services, limited } = planImport(view, nodeFact());
+      assert.deepEqual(
+        services.map(({ tier, endpoints }) => `${tier} ${endpoints.length}`),
+        ports.map(() => "local 3"),
+      );
+      assert.deepEqual(limited, i < 4 ? { reason: "namespace-limit", slices: 1 } : undefined);
+    }
   });
 
   test("counts each object once, in any order of arrival and removal", () => {

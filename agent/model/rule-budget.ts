@@ -27,35 +27,68 @@ export interface Allowance {
 }
 
 /**
- * The costs of all imports, and what each may cost. Namespaces share the limit of the node, max-min fair. In a namespace over a limit, the oldest imports get
- * what they ask for: `creationTimestamp` is set by the API server. The same imports give the same allowances.
+ * The costs of all imports, and what each may cost. Namespaces share the limit of the node, and the imports of a namespace what it may have, both max-min
+ * fair: what one import asks for beyond an equal share takes nothing from the others. The same imports give the same allowances.
  */
 export class RuleBudget {
   readonly #limits: RuleLimits;
-  readonly #budget: FairBudget<ObjectKey>;
+  readonly #namespaces: FairBudget<string>;
+  readonly #imports = new Map<string, FairBudget<ObjectKey>>();
+  /** Namespaces of which an import has changed. */
+  readonly #touched = new Set<string>();
+  #changed = new Set<ObjectKey>();
 
   constructor(limits: RuleLimits) {
     this.#limits = limits;
-    this.#budget = new FairBudget(limits.maxRules, limits.maxRulesPerNamespace);
+    this.#namespaces = new FairBudget(limits.maxRules, { isCoarse: true });
   }
 
-  /** Sets the cost of an import; 0 if it does not exist. */
-  set(key: ObjectKey, created: number, cost: number): void {
+  /** Sets the cost of an import; 0 if it does not exist. `least`: with less, it serves no connection. */
+  set(key: ObjectKey, created: number, cost: number, least: number): void {
+    const { maxRulesPerImport, maxRulesPerNamespace } = this.#limits;
     const { namespace } = namesOf(key);
-    this.#budget.set(key, namespace, created, Math.min(cost, this.#limits.maxRulesPerImport), 1);
+    const imports =
+      this.#imports.get(namespace) ?? new FairBudget(maxRulesPerNamespace, { isCoarse: true });
+    this.#imports.set(namespace, imports);
+    const most = Math.min(cost, maxRulesPerImport);
+    imports.set(key, key, created, most, Math.min(least, most));
+    const asked = Math.min(imports.asked, maxRulesPerNamespace);
+    this.#namespaces.set(namespace, namespace, 0, asked, 1);
+    this.#touched.add(namespace);
   }
 
   /** What an import may cost. */
   allowance(key: ObjectKey): Allowance {
-    const restricted = this.#budget.restricted(key);
+    this.#settle();
+    const { namespace } = namesOf(key);
+    const restricted = this.#imports.get(namespace)?.restricted(key);
     if (restricted === undefined)
       return { rules: this.#limits.maxRulesPerImport, reason: "import-limit" };
-    const { grant: rules, by } = restricted;
-    return { rules, reason: by === "all" ? "node-limit" : "namespace-limit" };
+    const isOfNode = this.#namespaces.restricted(namespace) !== undefined;
+    return { rules: restricted.grant, reason: isOfNode ? "node-limit" : "namespace-limit" };
   }
 
   /** The imports whose allowance changed since the last call. */
   takeChanged(): ReadonlySet<ObjectKey> {
-    return this.#budget.takeChanged();
+    this.#settle();
+    const changed = this.#changed;
+    this.#changed = new Set();
+    return changed;
+  }
+
+  #settle(): void {
+    if (this.#touched.size === 0) return;
+    for (const namespace of this.#namespaces.takeChanged()) {
+      const { grant = this.#limits.maxRulesPerNamespace } =
+        this.#namespaces.restricted(namespace) ?? {};
+      this.#imports.get(namespace)?.limit(grant);
+      this.#touched.add(namespace);
+    }
+    for (const namespace of this.#touched) {
+      const imports = this.#imports.get(namespace);
+      for (const key of imports?.takeChanged() ?? []) this.#changed.add(key);
+      if (imports?.asked === 0) this.#imports.delete(namespace);
+    }
+    this.#touched.clear();
   }
 }

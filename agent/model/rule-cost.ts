@@ -13,6 +13,14 @@ export function importCost({ headless, vips, ports, clusterWeights }: ImportFact
   return vips.length * ports.length * (1 + units);
 }
 
+/** The cost of an import with one endpoint on all ports: with less, it rejects all connections. */
+export function leastCost(fact: ImportFact): number {
+  if (fact.headless) return 0;
+  const { ports, vips, affinitySeconds } = fact;
+  const endpoint = endpointCost(ports.length, ports.length, affinitySeconds !== undefined);
+  return importCost(fact) + ports.length + vips.length * endpoint;
+}
+
 /** What a slice costs in any case, and for each of its endpoints. */
 export interface SliceCost {
   readonly fixed: number;

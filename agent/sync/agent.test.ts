@@ -177,7 +177,7 @@ describe("an agent", () => {
     );
     await bench.started(...tenant, ...slices, SERVE, FOUR);
     const endpointsOf = (key: ObjectKey) => bench.plans.get(key)?.services[0]?.endpoints.length;
-    assert.deepEqual([endpointsOf("tenant/a"), endpointsOf("tenant/b")], [90, 56]);
+    assert.deepEqual([endpointsOf("tenant/a"), endpointsOf("tenant/b")], [72, 72]);
     assert.equal(bench.plans.get("tenant/b")?.limited?.reason, "namespace-limit");
     assert.equal(endpointsOf("demo/serve"), 1);
     bench.tell.importRemoved("tenant/a", 1);
