@@ -77,6 +77,21 @@ export class Endpoints implements Iterable<EndpointFact> {
     return new Endpoints(this.family, bytes, this.places);
   }
 
+  /** As `first`, without the memory of the others: part of a string keeps the whole. */
+  cut(count: number): Endpoints {
+    const size = widthOf(this.family) + REST;
+    const bytes = Buffer.from(this.bytes.slice(0, count * size), "latin1");
+    const indexes = new Map<number, number>();
+    for (let at = size - 2; at < bytes.length; at += size) {
+      const before = bytes.readUInt16BE(at);
+      const index = indexes.get(before) ?? indexes.size;
+      indexes.set(before, index);
+      bytes.writeUInt16BE(index, at);
+    }
+    const places = [...indexes.keys()].flatMap((index) => this.places[index] ?? []);
+    return new Endpoints(this.family, bytes.toString("latin1"), places);
+  }
+
   /** The endpoints in one of `ranges`, and the addresses of the others. Compares bytes, because all are compared with every plan. */
   within(ranges: readonly Cidr[]): { readonly inside: Endpoints; readonly outside: string[] } {
     const width = widthOf(this.family);

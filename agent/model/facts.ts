@@ -68,7 +68,7 @@ export interface SliceFact {
   readonly family: Family;
   readonly ports: readonly Port[];
   readonly endpoints: Endpoints;
-  /** Present if the endpoints were left out, because the slices of the namespace have too many. */
+  /** Present if endpoints were left out, because the slices of the namespace have too many. */
   readonly omitted?: true;
   /** Present if nodes adopt the conditions one by one. */
   readonly shift?: Shift;

@@ -1,4 +1,4 @@
-import { FairBudget } from "../../api/fair-budget.ts";
+import { GroupedBudget } from "../../api/grouped-budget.ts";
 import { namesOf, type ObjectKey } from "../../api/names.ts";
 import type { Reason } from "../../api/reasons.ts";
 
@@ -32,63 +32,30 @@ export interface Allowance {
  */
 export class RuleBudget {
   readonly #limits: RuleLimits;
-  readonly #namespaces: FairBudget<string>;
-  readonly #imports = new Map<string, FairBudget<ObjectKey>>();
-  /** Namespaces of which an import has changed. */
-  readonly #touched = new Set<string>();
-  #changed = new Set<ObjectKey>();
+  readonly #budget: GroupedBudget<ObjectKey>;
 
   constructor(limits: RuleLimits) {
     this.#limits = limits;
-    this.#namespaces = new FairBudget(limits.maxRules, { isCoarse: true });
+    this.#budget = new GroupedBudget(limits.maxRules, limits.maxRulesPerNamespace);
   }
 
   /** Sets the cost of an import; 0 if it does not exist. `least`: with less, it serves no connection. */
   set(key: ObjectKey, created: number, cost: number, least: number): void {
-    const { maxRulesPerImport, maxRulesPerNamespace } = this.#limits;
-    const { namespace } = namesOf(key);
-    const imports =
-      this.#imports.get(namespace) ?? new FairBudget(maxRulesPerNamespace, { isCoarse: true });
-    this.#imports.set(namespace, imports);
-    const most = Math.min(cost, maxRulesPerImport);
-    imports.set(key, key, created, most, Math.min(least, most));
-    const asked = Math.min(imports.asked, maxRulesPerNamespace);
-    this.#namespaces.set(namespace, namespace, 0, asked, 1);
-    this.#touched.add(namespace);
+    const most = Math.min(cost, this.#limits.maxRulesPerImport);
+    this.#budget.set(key, namesOf(key).namespace, created, most, Math.min(least, most));
   }
 
   /** What an import may cost. */
   allowance(key: ObjectKey): Allowance {
-    this.#settle();
-    const { namespace } = namesOf(key);
-    const restricted = this.#imports.get(namespace)?.restricted(key);
+    const restricted = this.#budget.restricted(key, namesOf(key).namespace);
     if (restricted === undefined)
       return { rules: this.#limits.maxRulesPerImport, reason: "import-limit" };
-    const isOfNode = this.#namespaces.restricted(namespace) !== undefined;
-    return { rules: restricted.grant, reason: isOfNode ? "node-limit" : "namespace-limit" };
+    const { grant: rules, by } = restricted;
+    return { rules, reason: by === "all" ? "node-limit" : "namespace-limit" };
   }
 
   /** The imports whose allowance changed since the last call. */
   takeChanged(): ReadonlySet<ObjectKey> {
-    this.#settle();
-    const changed = this.#changed;
-    this.#changed = new Set();
-    return changed;
-  }
-
-  #settle(): void {
-    if (this.#touched.size === 0) return;
-    for (const namespace of this.#namespaces.takeChanged()) {
-      const { grant = this.#limits.maxRulesPerNamespace } =
-        this.#namespaces.restricted(namespace) ?? {};
-      this.#imports.get(namespace)?.limit(grant);
-      this.#touched.add(namespace);
-    }
-    for (const namespace of this.#touched) {
-      const imports = this.#imports.get(namespace);
-      for (const key of imports?.takeChanged() ?? []) this.#changed.add(key);
-      if (imports?.asked === 0) this.#imports.delete(namespace);
-    }
-    this.#touched.clear();
+    return this.#budget.takeChanged();
   }
 }

@@ -53,7 +53,8 @@ export function planImport(view: ImportView, node: NodeFact): ImportPlan {
   const used: SliceFact[] = [];
   for (const slice of within) {
     if (slice.omitted) excluded.push(wholeSlice(slice, "too-many-endpoints"));
-    else if (isUsable(slice)) used.push(ofItsCluster(slice, node, excluded));
+    if (slice.omitted && slice.endpoints.length === 0) continue;
+    if (isUsable(slice)) used.push(ofItsCluster(slice, node, excluded));
     else if (!slice.active) excluded.push(wholeSlice(slice, "inactive"));
     else excluded.push(wholeSlice(slice, isSuperseded(slice) ? "superseded" : "other-family"));
   }

@@ -237,6 +237,9 @@ describe("of an import that costs more than its limit", () => {
     const without = planned([slice(1, "c9"), omitted], reset);
     assert.equal(without.services[0]?.keeps, undefined);
     assert.ok(without.excluded.some(({ reason }) => reason === "too-many-endpoints"));
+    const first = planned([{ ...slice(1, "c9", 3), omitted: true }], reset);
+    assert.equal(first.services[0]?.endpoints.length, 3);
+    assert.equal(first.services[0]?.keeps, undefined);
     const part = planned(far, reset, LIMIT - 1);
     assert.equal(addressesOf(part).length, FITTING * FULL - 1);
     assert.equal(part.services[0]?.keeps, undefined);

@@ -44,8 +44,12 @@ export class ObjectTable<Fact> {
   /** Sets the present state of an object; undefined: it was deleted. If it is invalid now, its earlier fact is removed. */
   set(key: string, next: ParsedObject<Fact> | undefined, at: number): void {
     this.#reportProblems(key, next);
+    this.replace(key, next?.fact, at);
+  }
+
+  /** Sets the fact of an object; its problems stay. */
+  replace(key: string, fact: Fact | undefined, at: number): void {
     const before = this.#facts.get(key);
-    const fact = next?.fact;
     // Keeps the value that the model holds, so that it is in memory once.
     if (isDeepStrictEqual(before, fact)) return;
     if (fact !== undefined) {

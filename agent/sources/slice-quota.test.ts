@@ -1,11 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import type { Problem } from "../../api/problem.ts";
 import { sliceFact } from "../../test/generators/facts.ts";
 import { forAll } from "../../test/generators/for-all.ts";
 import type { SliceFact } from "../model/facts.ts";
-import { ObjectTable, type ParsedObject } from "./object-table.ts";
+import { ObjectTable } from "./object-table.ts";
 import { SliceQuota } from "./slice-quota.ts";
 
 const MOST = 5;
@@ -14,81 +13,152 @@ const MOST = 5;
 class Stage {
   readonly facts = new Map<string, SliceFact>();
   readonly reports: string[] = [];
+  /** What the API server has: the source cluster and endpoints of each slice. */
+  readonly #objects = new Map<string, { readonly cluster: string; readonly count: number }>();
+  readonly #again = new Set<string>();
   readonly #quota: SliceQuota;
 
   constructor() {
-    const problems = () => undefined;
     const table = new ObjectTable<SliceFact>({
       changed: (fact) => void this.facts.set(fact.key, fact),
       removed: ({ key }) => void this.facts.delete(key),
-      problems,
+      problems: () => undefined,
     });
-    this.#quota = new SliceQuota(table, MOST, (object: string, list: readonly Problem[]) => {
-      this.reports.push([object, ...list.map(({ reason }) => reason)].join(": "));
+    this.#quota = new SliceQuota(table, MOST, {
+      problems: (object, list) =>
+        void this.reports.push([object, ...list.map(({ reason }) => reason)].join(": ")),
+      room: (keys) => {
+        for (const key of keys) this.#again.add(key);
+      },
     });
   }
 
-  /** False if endpoints are left out. */
-  set(namespace: string, name: string, count: number | undefined): boolean {
-    const key = `${namespace}/${name}` as const;
-    const endpoints = Array.from({ length: count ?? 0 }, (_, i) => `10.1.0.${i}`);
-    const parsed: ParsedObject<SliceFact> = {
-      object: key,
-      problems: [],
-      fact: sliceFact({ key, importKey: `${namespace}/serve`, endpoints }),
-    };
-    return this.#quota.set(key, count === undefined ? undefined : parsed, 0);
+  /** A list begins. */
+  begin(): void {
+    this.#quota.begin();
   }
 
-  /** Endpoints of each slice; `-` if they are left out. */
+  /** It is complete. */
+  end(): void {
+    this.#quota.end();
+  }
+
+  /** `name`: of a namespace, a cluster and a slice, such as `a/c1/x`. */
+  set(name: string, count: number | undefined): void {
+    const [namespace = "", cluster = "", slice = ""] = name.split("/");
+    const key = `${namespace}/${cluster}-${slice}`;
+    if (count === undefined) this.#objects.delete(key);
+    else this.#objects.set(key, { cluster, count });
+    this.#deliver(key);
+  }
+
+  /** Reads again what the quota has asked for, until it asks for nothing. */
+  readAgain(): void {
+    for (const key of this.#again) {
+      this.#again.delete(key);
+      this.#deliver(key);
+    }
+  }
+
+  /** Endpoints of all slices. */
+  get size(): number {
+    return [...this.facts.values()].reduce((sum, { endpoints }) => sum + endpoints.length, 0);
+  }
+
+  /** Endpoints of each slice, and of how many. */
   kept(): string[] {
     return [...this.facts]
-      .map(([key, { endpoints, omitted }]) => `${key} ${omitted ? "-" : endpoints.length}`)
+      .map(([key, { endpoints, omitted }]) => {
+        const { count } = this.#objects.get(key) ?? {};
+        assert.equal(omitted === true, endpoints.length !== count, key);
+        return `${key} ${endpoints.length}/${count}`;
+      })
       .sort();
+  }
+
+  #deliver(key: string): void {
+    const { cluster, count } = this.#objects.get(key) ?? {};
+    const [namespace, name] = key.split("/");
+    if (count === undefined || cluster === undefined) {
+      this.#quota.set(key, undefined, 0);
+      return;
+    }
+    const endpoints = Array.from({ length: count }, (_, i) => `10.1.0.${i}`);
+    const fact = sliceFact({
+      ...{ key: `${namespace}/${name}`, importKey: `${namespace}/serve`, cluster, endpoints },
+    });
+    this.#quota.set(key, { object: key, problems: [], fact }, 0);
   }
 }
 
-test("slices beyond the endpoints of a namespace are kept without theirs, until they are read again when there is room", () => {
+test("clusters share the endpoints of a namespace, and slices those of a cluster, in any order of arrival", () => {
+  const all = [
+    ["a/c9/x", 9],
+    ["a/c9/y", 9],
+    ["a/c1/x", 1],
+    ["b/c1/x", 5],
+  ] as const;
+  for (const list of [all, all.toReversed()]) {
+    const stage = new Stage();
+    for (const [name, count] of list) stage.set(name, count);
+    assert.deepEqual(stage.kept(), ["a/c1-x 1/1", "a/c9-x 2/9", "a/c9-y 2/9", "b/c1-x 5/5"]);
+    assert.deepEqual(stage.reports, ["EndpointSlices of a: too-many-endpoints"]);
+  }
+});
+
+test("a slice that grows beyond its share keeps its first endpoints", () => {
   const stage = new Stage();
-  assert.equal(stage.set("a", "x", 3), true);
-  assert.equal(stage.set("a", "y", 3), false);
-  assert.equal(stage.set("a", "z", 2), true);
-  assert.equal(stage.set("b", "x", 5), true);
-  assert.deepEqual(stage.kept(), ["a/x 3", "a/y -", "a/z 2", "b/x 5"]);
-  assert.equal(stage.set("a", "y", 3), false);
-  stage.set("a", "x", undefined);
-  assert.equal(stage.set("a", "y", 3), true);
-  assert.deepEqual(stage.kept(), ["a/y 3", "a/z 2", "b/x 5"]);
+  stage.set("a/c1/x", 2);
+  stage.set("a/c2/x", 3);
+  stage.set("a/c1/x", 4);
+  stage.set("a/c1/empty", 0);
+  assert.deepEqual(stage.kept(), ["a/c1-empty 0/0", "a/c1-x 2/4", "a/c2-x 2/3"]);
+});
+
+test("what was left out is asked for again once there is room", () => {
+  const stage = new Stage();
+  stage.set("a/c1/x", 4);
+  stage.set("a/c2/x", 4);
+  stage.set("a/c3/x", 1);
+  stage.readAgain();
+  assert.deepEqual(stage.kept(), ["a/c1-x 2/4", "a/c2-x 2/4", "a/c3-x 1/1"]);
+  stage.set("a/c1/x", undefined);
+  stage.readAgain();
+  assert.deepEqual(stage.kept(), ["a/c2-x 4/4", "a/c3-x 1/1"]);
   assert.deepEqual(stage.reports, [
     "EndpointSlices of a: too-many-endpoints",
     "EndpointSlices of a",
   ]);
 });
 
-test("a slice that grows beyond loses its endpoints, and one without endpoints always fits", () => {
-  const stage = new Stage();
-  stage.set("a", "x", 2);
-  stage.set("a", "y", 2);
-  assert.equal(stage.set("a", "x", 4), false);
-  assert.equal(stage.set("a", "z", 0), true);
-  assert.deepEqual(stage.kept(), ["a/x -", "a/y 2", "a/z 0"]);
-});
-
-test("after any history, no namespace has more, and a slice that alone is left out fits if it is read again", async () => {
+test("after any history, once what is asked for was read again, what is kept is as after a start, in any order, and never too much", async () => {
   const step = fc.record({
     namespace: fc.constantFrom("a", "b"),
-    name: fc.constantFrom("x", "y", "z"),
+    cluster: fc.constantFrom("c1", "c2"),
+    slice: fc.constantFrom("x", "y"),
     count: fc.option(fc.nat(7), { nil: undefined }),
   });
-  await forAll([fc.array(step, { maxLength: 20 })], (steps) => {
+  await forAll([fc.array(step, { maxLength: 20 }), fc.boolean()], (steps, isReversed) => {
     const stage = new Stage();
-    for (const { namespace, name, count } of steps) stage.set(namespace, name, count);
-    for (const namespace of ["a", "b"]) {
-      const own = [...stage.facts].filter(([key]) => key.startsWith(namespace));
-      const used = own.reduce((sum, [, { endpoints }]) => sum + endpoints.length, 0);
-      assert.ok(used <= MOST);
-      assert.equal(stage.set(namespace, "last", MOST - used), true);
-      assert.equal(stage.set(namespace, "more", 1), false);
+    const now = new Map<string, number>();
+    for (const { namespace, cluster, slice, count } of steps) {
+      const name = `${namespace}/${cluster}/${slice}`;
+      stage.set(name, count);
+      if (count === undefined) now.delete(name);
+      else now.set(name, count);
+      for (const one of ["a/", "b/"]) {
+        const own = [...stage.facts].filter(([key]) => key.startsWith(one));
+        assert.ok(own.reduce((sum, [, { endpoints }]) => sum + endpoints.length, 0) <= MOST);
+      }
     }
+    stage.readAgain();
+    const started = new Stage();
+    const list = isReversed ? [...now].toReversed() : [...now];
+    started.begin();
+    for (const [name, count] of list) started.set(name, count);
+    const most = Math.max(0, ...list.map(([, count]) => count));
+    assert.ok(started.size <= 2 * Math.max(1.25 * MOST, most));
+    started.end();
+    assert.deepEqual(stage.kept(), started.kept());
   });
 });

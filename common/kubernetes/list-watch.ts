@@ -54,6 +54,8 @@ const RELIST: ReadonlySet<string> = new Set([
   "not-served",
   "too-many-objects",
 ]);
+/** Why a watch is interrupted that is still good. */
+const ENDED = Symbol("ended");
 /** Faults after which another server, or an older state of the same one, may answer. */
 const CONNECTION_LOST: ReadonlySet<string> = new Set(["unreachable", "stalled"]);
 
@@ -134,6 +136,16 @@ export class ListWatch {
     this.#interruption.abort();
   }
 
+  /** The next list delivers these objects again. */
+  undelivered(keys: Iterable<string>): void {
+    for (const key of keys) this.#known.undelivered(key);
+  }
+
+  /** Ends the open watch: a list follows if objects have to be delivered again. */
+  endWatch(): void {
+    this.#interruption.abort(ENDED);
+  }
+
   /** A restored server assigns resourceVersions again: an equal version may be another object. */
   #forgetVersions(): void {
     this.#isRewound = true;
@@ -176,6 +188,7 @@ export class ListWatch {
       return await this.#watchUntil(from, signal);
     } catch (thrown) {
       if (!signal.aborted) throw thrown;
+      if (signal.reason === ENDED) return "closed";
       throw new ApiFault("rewound", "resourceVersion of an object decreased", { cause: thrown });
     }
   }

@@ -22,9 +22,6 @@ export interface ReflectorEvents {
   state(state: ReflectorState): void;
 }
 
-/** An error of a handler that takes no more: the reflector reports the object again, and logs nothing. */
-export class Untaken extends Error {}
-
 /** Source of a removal: a deletion event, or a confirmed list or response without the object. */
 export type Removal = "deleted" | "missing";
 

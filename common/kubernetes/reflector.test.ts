@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ReflectorStage } from "../../test/stages/reflector-stage.ts";
-import { Untaken } from "./reflector-events.ts";
 import type { ResourceQuery } from "./resource.ts";
 
 /** Names of the first objects of a stage. */
@@ -173,22 +172,36 @@ test("the first served version is used, and another one once it is not served an
   assert.equal(it.state ?? "watching", "watching");
 });
 
-for (const [thrown, name, logged] of [
-  [new Error("not taken"), "fails", 1],
-  [new Untaken("full"), "takes no more", 0],
-] as const) {
-  test(`a handler that ${name} gets the object again when the watch ends, with ${logged} line logged; other objects are reported in any case`, async () => {
-    await using it = await ReflectorStage.of(3, (of) => {
-      of.throwing = 1;
-      of.thrown = thrown;
-    });
-    assert.deepEqual([...it.believed.keys()], ["shop/o1", "shop/o2"]);
-    assert.equal(it.errors.length, logged);
-    assert.equal(it.state, "watching");
-    await it.pass(600_000);
-    assert.deepEqual(it.believed, it.actual);
+test("a handler that fails gets the object again when the watch ends, with one line logged; other objects are reported in any case", async () => {
+  await using it = await ReflectorStage.of(3, (of) => {
+    of.throwing = 1;
   });
-}
+  assert.deepEqual([...it.believed.keys()], ["shop/o1", "shop/o2"]);
+  assert.equal(it.errors.length, 1);
+  assert.equal(it.state, "watching");
+  await it.pass(600_000);
+  assert.deepEqual(it.believed, it.actual);
+});
+
+test("objects that a handler asks for again are reported within a minute, and no others, with one list", async () => {
+  await using it = await ReflectorStage.of(4);
+  it.news();
+  const asked = it.server.asked.length;
+  it.reflector.again(["shop/o1"]);
+  it.reflector.again(["shop/o3", "shop/gone"]);
+  assert.deepEqual(it.news(), []);
+  await it.pass(60_000);
+  assert.deepEqual(
+    it.news().filter((line) => line.startsWith("+")),
+    ["+shop/o1", "+shop/o3"],
+  );
+  assert.equal(it.state ?? "watching", "watching");
+  const lists = () =>
+    it.server.asked.slice(asked).filter((path) => path.includes("sendInitialEvents")).length;
+  assert.equal(lists(), 1);
+  await it.pass(200_000);
+  assert.equal(lists(), 1);
+});
 
 test("an unconfirmed list is repeated, although a watch could resume from before it", async () => {
   await using it = await ReflectorStage.of(3, (of) => void of.throwing++);

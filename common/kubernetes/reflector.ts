@@ -1,15 +1,11 @@
+import type { Cancel } from "../clock.ts";
 import type { LogFields, Logger } from "../log.ts";
 import { LimitedLog } from "../log-rate-limit.ts";
 import { ApiFault, type FaultReason } from "./api-fault.ts";
 import { ListWatch, type ListWatchOptions } from "./list-watch.ts";
 import type { ObjectMeta } from "./object-meta.ts";
 import type { Wait } from "./recovery.ts";
-import {
-  type ReflectorEvents,
-  type ReflectorReason,
-  type Removal,
-  Untaken,
-} from "./reflector-events.ts";
+import type { ReflectorEvents, ReflectorReason, Removal } from "./reflector-events.ts";
 import { RetryDelay } from "./retry-delay.ts";
 
 export type { ReflectorEvents, ReflectorReason, ReflectorState } from "./reflector-events.ts";
@@ -32,6 +28,9 @@ const NOT_SERVED_RETRY_MS = 1000;
 /** Milliseconds between later requests for it: its CRD may be installed at any time. */
 const NOT_SERVED_POLL_MS = 30_000;
 
+/** Most milliseconds until objects are reported again for which a handler has room now. */
+const AGAIN_MS = 60_000;
+
 const NONE: Wait = { ms: 0, least: 0 };
 
 /** Lists and watches objects of an API server until stopped; recovers from every fault. */
@@ -51,6 +50,7 @@ export class Reflector {
   #watchingSince: number | undefined;
   /** Another client, or a response, showed that the server was restored; until the next list is complete. */
   #wasTold = false;
+  #cancelAgain: Cancel | undefined;
 
   constructor(options: ReflectorOptions) {
     this.#options = options;
@@ -108,8 +108,23 @@ export class Reflector {
     this.#options.api.recovery.restored(this);
   }
 
+  /**
+   * Reports these objects again, with a list in about a minute, or with an earlier one: a handler has room for them now. All nodes may call this at the same
+   * time, so the time is random.
+   */
+  again(keys: Iterable<string>): void {
+    const { clock, random } = this.#options;
+    this.#listWatch.undelivered(keys);
+    this.#cancelAgain ??= clock.after(AGAIN_MS * (0.5 + random() / 2), () => {
+      this.#cancelAgain = undefined;
+      if (this.#reason === "watching") this.#listWatch.endWatch();
+      else this.again([]);
+    });
+  }
+
   /** Stops. No event follows the call. */
   async stop(): Promise<void> {
+    this.#cancelAgain?.();
     this.#stop.abort();
     await this.#running;
     this.#options.api.recovery.forget(this);
@@ -205,7 +220,6 @@ export class Reflector {
       emit(this.#options.events);
       return true;
     } catch (error) {
-      if (error instanceof Untaken) return false;
       this.#logError("Failed to process an object of the API server", {
         ...(object !== undefined && { object }),
         error,

@@ -9,6 +9,8 @@ export class FakeFollowing {
   readonly queries = new Map<string, ResourceQuery>();
   started = 0;
   stopped = 0;
+  /** Objects that the source asked for again. */
+  readonly again: string[] = [];
   readonly #events = new Map<string, ReflectorEvents>();
 
   readonly follow: KubernetesOptions["follow"] = (query, events) => {
@@ -21,6 +23,7 @@ export class FakeFollowing {
       stop: async () => {
         this.stopped++;
       },
+      again: (keys) => void this.again.push(...keys),
     };
   };
 

@@ -29,8 +29,6 @@ export class ReflectorStage implements AsyncDisposable {
   readonly wrong: string[] = [];
   /** Makes the next calls of `changed` throw. */
   throwing = 0;
-  /** What they throw. */
-  thrown: Error = new Error("not taken");
   /** The version of each key when it was last reported. */
   readonly #versions = new Map<string, number>();
   /** Keys of which a call threw. */
@@ -129,7 +127,7 @@ export class ReflectorStage implements AsyncDisposable {
     if (this.throwing > 0) {
       this.throwing--;
       this.#untaken.add(key);
-      throw this.thrown;
+      throw new Error("not taken");
     }
     this.#say(`+${key}`);
     const value = field(object, "value");

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, mock, test } from "node:test";
 import { PROPERTY_CLUSTER_ID } from "../../../api/keys.ts";
-import { type ReflectorState, Untaken } from "../../../common/kubernetes/reflector-events.ts";
+import type { ReflectorState } from "../../../common/kubernetes/reflector-events.ts";
 import { FakeFollowing } from "../../../test/doubles/fake-following.ts";
 import { SourceRecorder } from "../../../test/doubles/source-recorder.ts";
 import { cidr } from "../../../test/generators/facts.ts";
@@ -46,12 +46,26 @@ test("of slices that wait for their import, keeps a bounded number of endpoints,
   const slices = fake.tell("endpointslices");
   slices.changed("demo/serve-c2", endpointSlice(), 1);
   const other = endpointSlice({}, {}, { name: "serve-c3" });
-  assert.throws(() => slices.changed("demo/serve-c3", other, 2), Untaken);
+  slices.changed("demo/serve-c3", other, 2);
   assert.equal(told.slices.get("demo/serve-c3")?.endpoints.length, 0);
   fake.tell("serviceimports").changed("demo/serve", serviceImport(), 3);
+  assert.deepEqual(fake.again, []);
   slices.removed("demo/serve-c2", 4);
+  assert.deepEqual(fake.again, ["demo/serve-c3"]);
   slices.changed("demo/serve-c3", other, 5);
   assert.equal(told.slices.get("demo/serve-c3")?.endpoints.length, 1);
+});
+
+test("of a list of slices, no more endpoints are kept than may be once it is complete", () => {
+  const { fake, told } = started(1);
+  const slices = fake.tell("endpointslices");
+  slices.state({ reason: "listing" });
+  for (const name of ["serve-c9", "serve-c2"])
+    slices.changed(`demo/${name}`, endpointSlice({}, {}, { name }), 7);
+  slices.state({ reason: "watching" });
+  const kept = [...told.slices.values()].map(({ endpoints }) => endpoints.length);
+  assert.ok(kept.reduce((sum, one) => sum + one, 0) <= 1);
+  assert.equal(told.at, 7);
 });
 
 test("is listed when all five are, in any order", () => {

@@ -1,10 +1,9 @@
 import type { Cidr } from "../../../api/cidr.ts";
 import { Interner } from "../../../api/parse/interner.ts";
 import { parseIpAddress } from "../../../api/parse/parse-ip-address.ts";
-import {
-  type ReflectorEvents,
-  type ReflectorState,
-  Untaken,
+import type {
+  ReflectorEvents,
+  ReflectorState,
 } from "../../../common/kubernetes/reflector-events.ts";
 import type { ResourceQuery } from "../../../common/kubernetes/resource.ts";
 import { parseClusterProperty } from "../../model/parse-cluster-property.ts";
@@ -21,6 +20,8 @@ import { queries, RESOURCES, type Resource } from "./queries.ts";
 export interface Following {
   start(): void;
   stop(): Promise<void>;
+  /** As `Reflector.again`. */
+  again(keys: Iterable<string>): void;
 }
 
 /** Options of a `KubernetesSource`. */
@@ -37,9 +38,9 @@ export interface KubernetesOptions {
   readonly observe?: (resource: Resource, state: ReflectorState) => void;
 }
 
-/** Takes what was parsed; false if it must be read again. */
+/** Takes what was parsed. */
 interface Table {
-  set(key: string, next: ParsedObject<unknown> | undefined, at: number): unknown;
+  set(key: string, next: ParsedObject<unknown> | undefined, at: number): void;
 }
 
 /** State before the first response. */
@@ -76,9 +77,11 @@ export class KubernetesSource implements Source {
     const tables = factTables(events);
     const parse = this.#parsers();
     const wanted = queries(nodeName);
-    const slices = new SliceQuota(tables.endpointslices, mostEndpoints, (object, problems) =>
-      events.problems(object, problems),
-    );
+    let again: Following["again"] = () => undefined;
+    const slices = new SliceQuota(tables.endpointslices, mostEndpoints, {
+      problems: (object, problems) => events.problems(object, problems),
+      room: (keys) => again(keys),
+    });
     for (const resource of RESOURCES) {
       const table: Table = resource === "endpointslices" ? slices : tables[resource];
       // A server that ignores the field selector must not report another node as this one.
@@ -86,17 +89,22 @@ export class KubernetesSource implements Source {
       const following = follow(wanted[resource], {
         changed: (key, object, at) => {
           if (foreign(key)) return;
-          const taken = table.set(key, parse[resource](object), at);
-          if (taken === false)
-            throw new Untaken(`The slices of ${key}'s namespace have too many endpoints`);
+          table.set(key, parse[resource](object), at);
         },
-        removed: (key, at) => void table.set(key, undefined, at),
+        removed: (key, at) => table.set(key, undefined, at),
         listed: () => {
           if (this.#unlisted.delete(resource) && this.#unlisted.size === 0) events.listed();
         },
-        state: (state) => this.#setState(resource, state),
+        state: (state) => {
+          if (resource === "endpointslices") {
+            if (state.reason === "listing") slices.begin();
+            else slices.end();
+          }
+          this.#setState(resource, state);
+        },
       });
       this.#following.push(following);
+      if (resource === "endpointslices") again = (keys) => following.again(keys);
     }
     this.#tables = tables;
     // A server that accepts connections but never responds is detected only after half a minute.
