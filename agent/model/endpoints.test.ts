@@ -47,6 +47,17 @@ for (const family of ["IPv4", "IPv6"] as const) {
       });
     });
 
+    test("that are cut are as if only the first ones had been packed", async () => {
+      await forAll(
+        [fc.array(anyEndpoint(family), { maxLength: 20 }), fc.nat(20)],
+        (list, count) => {
+          const packed = Endpoints.of(family, list, new Interner());
+          const first = Endpoints.of(family, list.slice(0, count), new Interner());
+          assert.deepEqual(packed.cut(count), first);
+        },
+      );
+    });
+
     test("are equal exactly if they have the same content, packed with one interner or each with its own", async () => {
       const few = fc.array(anyEndpoint(family), { maxLength: 3 });
       const shared = new Interner();

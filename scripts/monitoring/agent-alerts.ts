@@ -69,6 +69,15 @@ export const AGENT_ALERTS: readonly Alert[] = [
     runbook: "docs/guides/debug-a-node.md#connections-are-refused",
   },
   {
+    alert: "ClustersetImportLimited",
+    expr: "max by (cluster, reason) (clusterset_agent_limited_imports) > 0",
+    for: "5m",
+    severity: "warning",
+    summary: "Nodes leave out endpoints of imports, because they exceed a limit.",
+    description: `A node${IN_CLUSTER} has left out endpoints of {{ $value }} imports for 5 minutes ({{ $labels.reason }}): those of the clusters with the most. The agents' logs name the imports.`,
+    runbook: "docs/guides/faults.md#input-objects",
+  },
+  {
     alert: "ClustersetMemberSilent",
     expr: 'max by (cluster) (clusterset_agent_health_unanswering{scope="cluster"}) > 0',
     for: "5m",
