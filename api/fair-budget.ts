@@ -256,6 +256,9 @@ function isBefore<Key>(a: Claim<Key>, b: Claim<Key>): boolean {
  */
 const AFFINITY = 10;
 
+/** Rules of one import that agents program by default. The kernel takes about a second for them, during which it accepts no other change. */
+export const RULES_PER_IMPORT = 25_000;
+
 /**
  * Rules that an endpoint costs a node for each VIP: one for each port that its slice and its import have, ten with session
  * affinity. Agents and controllers count alike, so `--max-rules-per-import` has one meaning.

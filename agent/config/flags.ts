@@ -1,3 +1,4 @@
+import { RULES_PER_IMPORT } from "../../api/fair-budget.ts";
 import { HEALTH_SCOPES } from "../../api/health.ts";
 import { isClusterId, isLabelValue, isSubdomainName } from "../../api/names.ts";
 import { SCHEDULERS } from "../../api/scheduler.ts";
@@ -157,8 +158,7 @@ export const FLAGS = {
       about:
         "Most rules of one import: endpoints times ports, ten times with ClientIP affinity; endpoints of farther slices are left out",
       read: count(1, MOST_RULES),
-      // The kernel takes about a second for them, during which it accepts no other change.
-      default: "25000",
+      default: String(RULES_PER_IMPORT),
     }),
     maxRulesPerNamespace: flag("--max-rules-per-namespace NUMBER", {
       about:

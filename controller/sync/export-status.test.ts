@@ -188,6 +188,19 @@ test("a cluster over its share of an import is cut, takes nothing from others, a
   assert.match(await c2.metrics.text(), /refused_parts{from="member",reason="too-many-rules"} 0\n/);
 });
 
+test("an import that costs more than agents program by default says so, until it does not", async () => {
+  const { world, c1, c2 } = worldWith();
+  const ports = Array.from({ length: 30 }, (_, i) => `p${i} ${80 + i}`);
+  const many = Array.from({ length: 840 }, (_, i) => `10.1.${i >> 8}.${i & 255}`);
+  c1.serveAs("shop/web", many, { ports });
+  c1.export("shop/web");
+  await world.run(20_000);
+  assert.match(c2.ready(), /^True Ready ClusterSetIP .* Left out: import-limit\.$/);
+  c1.serveAs("shop/web", many.slice(0, 800), { ports });
+  await world.pass(20_000);
+  assert.match(c2.ready(), /^True Ready ClusterSetIP \S+\.$/);
+});
+
 test("a cluster over the limit of its registry keeps what was admitted first; the import that is left out says so, and comes when there is room", async () => {
   const { world, c1, c2 } = worldWith("--max-rules-per-cluster", "5");
   c1.offer("shop/web", addresses(3));

@@ -34,6 +34,8 @@ export interface ExportedService {
   readonly stale: readonly string[];
   /** Why records and slices, or parts of slices, were rejected when they were read. */
   readonly rejected: readonly Reason[];
+  /** What the endpoints within `maxRulesPerImport` cost a node. */
+  readonly nodeRules: number;
   /** True if it is known what a cluster exports, and so what it does not. */
   readonly isSynced: (cluster: string) => boolean;
   /** True if it is known of every cluster. */
@@ -130,6 +132,7 @@ export function exportedService(
       ...read.flatMap(({ records }) => [...records.rejectionsOf(key)]),
       ...published.flatMap(({ rejected }) => rejected),
     ],
+    nodeRules: costs.reduce((sum, cost, i) => sum + Math.min(cost, shares[i] ?? 0), 0),
     isSynced,
     allSynced,
   };

@@ -1,3 +1,4 @@
+import { RULES_PER_IMPORT } from "../../api/fair-budget.ts";
 import { LABEL_SOURCE_CLUSTER } from "../../api/keys.ts";
 import { namesOf, type ObjectKey } from "../../api/names.ts";
 import type { Reason } from "../../api/reasons.ts";
@@ -116,6 +117,8 @@ export class Importer {
     const omitted = [...problems.values(), slices?.omitted ?? []].flat();
     const reasons = [...omitted.map(({ reason }) => reason), ...rejected];
     if (remembered.size > 0) reasons.push("not-heard");
+    // By default, agents leave out the rest.
+    if (service.nodeRules > RULES_PER_IMPORT) reasons.push("import-limit");
     const wanted = intended && withRemarks(intended, reasons, service);
     this.#omissions.report(key, problems, slices?.omitted);
     // A failed write may have been done: its VIPs stay reserved until the import is seen.
