@@ -36,8 +36,16 @@ export interface Answered extends TcpEndpoint {
 export interface SilentEndpoint extends TcpEndpoint {
   /** Its cluster. */
   readonly cluster: string;
-  /** True if all of the cluster was found silent. */
-  readonly isWhole: boolean;
+  /** What was found silent: the endpoint, its group, or all of the cluster. */
+  readonly scope: "endpoint" | "group" | "cluster";
+  /** With a group: its name, `shop/web c2 IPv4 8080`; else empty. */
+  readonly group: string;
+  /** False if it is only suspected. */
+  readonly isShown: boolean;
+  /** With a group: others of it answer. */
+  readonly isPartial: boolean;
+  /** True if probes may not reach it. */
+  readonly isTrial: boolean;
   /** Milliseconds until clients try it again. */
   readonly expires: number;
 }

@@ -27,8 +27,11 @@ import { endpointName } from "./verdict.ts";
 /** Milliseconds by which the clocks of two sets may differ: they are read one after the other. */
 const SKEW_MS = 250;
 
-/** The comment of a verdict: on the endpoint alone, or on all of its cluster. */
-const COMMENT = /^(endpoint of|cluster) (\S*)$/;
+/** The comment of an element: what was found silent, `endpoint of c2`, `group shop/web c2 IPv4 8080` or `cluster c2`, and the words that hold. */
+const COMMENT =
+  /^(?:endpoint of (?<of>\S*)|group (?<group>\S+ (?<cluster>\S*) \S+ \d+)|cluster (?<whole>\S*))(?<words>(?: \w+)*)$/;
+/** Words of comments. An earlier release writes none. */
+const WORD = { suspected: "suspected", partial: "partial", trial: "trial" } as const;
 
 /** The tables of all families. Needs netlink's native part: a program for each look would take a hundred times as long. */
 export class HealthTable implements Evidence {
@@ -103,8 +106,7 @@ export class HealthTable implements Evidence {
 
   async silent(): Promise<SilentEndpoint[]> {
     return this.#list(HEALTH_SETS.silent, ({ endpoint }, { comment, expires = 0 }) => {
-      const [, scope, cluster = ""] = COMMENT.exec(comment) ?? [];
-      return { ...endpoint, expires, cluster, isWhole: scope === "cluster" };
+      return { ...endpoint, expires, ...verdictOf(comment) };
     });
   }
 
@@ -157,10 +159,35 @@ async function write(elements: NftElements, change: ElementChange): Promise<void
   });
 }
 
-function elementOf({ expires, cluster, isWhole, ...endpoint }: SilentEndpoint): Element {
+function elementOf(one: SilentEndpoint): Element {
   return {
-    ...{ key: keyOf(endpoint), value: "", timeout: Math.ceil(expires) },
-    comment: `${isWhole ? "cluster" : "endpoint of"} ${cluster}`,
+    ...{ key: keyOf(one), value: "", timeout: Math.ceil(one.expires) },
+    comment: commentOf(one),
+  };
+}
+
+/** What a comment says. */
+type Kept = Omit<SilentEndpoint, "expires" | keyof TcpEndpoint>;
+
+function commentOf(one: Kept): string {
+  const { cluster, group, scope, isShown, isPartial, isTrial } = one;
+  const subject = { endpoint: `endpoint of ${cluster}`, group: `group ${group}` };
+  const words = [
+    ...(isShown ? [] : [WORD.suspected]),
+    ...(isPartial ? [WORD.partial] : []),
+    ...(isTrial ? [WORD.trial] : []),
+  ];
+  return [scope === "cluster" ? `cluster ${cluster}` : subject[scope], ...words].join(" ");
+}
+
+/** Of another comment: an endpoint of an unknown cluster. */
+function verdictOf(comment: string): Kept {
+  const { of = "", group = "", cluster, whole, words = "" } = COMMENT.exec(comment)?.groups ?? {};
+  const all = new Set(words.split(" "));
+  const scope = whole !== undefined ? "cluster" : group === "" ? "endpoint" : "group";
+  return {
+    ...{ cluster: whole ?? cluster ?? of, scope, group, isShown: !all.has(WORD.suspected) },
+    ...{ isPartial: all.has(WORD.partial), isTrial: all.has(WORD.trial) },
   };
 }
 

@@ -1,7 +1,7 @@
 import type { Finding } from "./evaluate.ts";
 import type { TcpEndpoint } from "./evidence.ts";
 import { endpointName } from "./verdict.ts";
-import type { Verdicts } from "./verdicts.ts";
+import { MOST_OF_NAMESPACE, type Verdicts } from "./verdicts.ts";
 import type { Listed } from "./watched-endpoints.ts";
 
 /** First the clusters that are called by a namespace with few silent clusters: one that invents hundreds does not delay the examination of others. PURE. */
@@ -22,19 +22,14 @@ export function rarestFirst(byCluster: ReadonlyMap<string, Listed>): (readonly [
 }
 
 /**
- * Endpoints without a verdict. Namespaces take turns, those with `most` verdicts last: one with thousands of silent endpoints does not delay others.
+ * Endpoints without a verdict. Namespaces take turns, those whose verdicts are enough last: one with thousands of silent endpoints does not delay others.
  */
-export function openInTurns(
-  cluster: string,
-  suspects: Listed,
-  verdicts: Verdicts,
-  most: number,
-): TcpEndpoint[] {
+export function openInTurns(cluster: string, suspects: Listed, verdicts: Verdicts): TcpEndpoint[] {
   const open = [...suspects]
     .filter(([one, namespaces]) => !verdicts.on(one, cluster, namespaces))
     .map(([one]) => one);
   const counts = verdicts.byNamespace("endpoint");
-  const isFull = (namespace: string) => (counts.get(namespace) ?? 0) >= most;
+  const isFull = (namespace: string) => (counts.get(namespace) ?? 0) >= MOST_OF_NAMESPACE;
   const queues = Map.groupBy(open, (one) => leastOf(suspects.get(one), counts));
   return [false, true].flatMap((full) =>
     inTurns([...queues].filter(([name]) => isFull(name) === full).map(([, queue]) => queue)),

@@ -183,14 +183,14 @@ export class VerdictEnds {
   #keep(verdict: Verdict, answered: readonly TcpEndpoint[]): void {
     const { clock, events, verdicts } = this.#options;
     const now = clock.now();
-    const rest = new Map(verdict.endpoints);
-    for (const one of answered) rest.delete(endpointName(one));
-    verdict.endpoints.clear();
-    for (const [name, one] of rest) {
+    for (const one of answered) verdict.endpoints.delete(endpointName(one));
+    for (const [name, one] of verdict.endpoints) {
       if (!verdict.shown.has(name)) continue;
+      // The kernel's element stays: a restart finds the shown ones as a group.
       const proposed = verdicts.propose("endpoint", name, verdict, [one], now);
       const terms = { ...proposed.terms, expires: expiryOf(verdict) - now };
       if (verdicts.begin({ ...proposed, terms })) events.silent({ ...proposed, terms });
+      verdict.endpoints.delete(name);
     }
   }
 

@@ -5,13 +5,13 @@ import type { Answered, SilentEndpoint, TcpEndpoint } from "./evidence.ts";
 export interface Verdict {
   /** Unique: `cluster c2`, `group shop/web c2 IPv4 8080` or `endpoint 10.2.0.5:8080`. */
   readonly name: string;
-  readonly scope: "endpoint" | "group" | "cluster";
+  readonly scope: SilentEndpoint["scope"];
   readonly cluster: string;
   /** The namespace whose slices list the endpoint, or the only one with slices of the cluster; empty if there are several, and for a verdict of an earlier run. */
   readonly namespace: string;
   /** With a cluster: the namespace whose endpoints answer all the same; empty if there is none. */
   except: string;
-  /** The endpoints that clients have called or probes have tried: the kernel reports an answer of each. */
+  /** The endpoints that the kernel keeps, and reports an answer of each: those that clients have called or probes have tried, and others of a group. */
   readonly endpoints: Map<string, TcpEndpoint>;
   /** Names of the endpoints that were shown silent themselves; its others are suspected. */
   readonly shown: Set<string>;
@@ -168,11 +168,15 @@ export function expiryOf({ since, terms }: Verdict): number {
   return since + terms.expires;
 }
 
-/** A verdict as the kernel keeps it. `expires`: milliseconds from now. */
+/** A verdict as the kernel keeps it, or these of its endpoints: a restart finds all of it there. `expires`: milliseconds from now. */
 export function elementsOf(
-  { cluster, scope, endpoints }: Verdict,
+  { name, cluster, scope, isPartial, isTrial, shown, endpoints }: Verdict,
   expires: number,
+  some: Iterable<TcpEndpoint> = endpoints.values(),
 ): SilentEndpoint[] {
-  const isWhole = scope === "cluster";
-  return [...endpoints.values()].map((one) => ({ ...one, cluster, isWhole, expires }));
+  const group = scope === "group" ? name.slice("group ".length) : "";
+  return [...some].map(({ address, port }) => {
+    const isShown = shown.has(endpointName({ address, port }));
+    return { address, port, cluster, scope, group, isShown, isPartial, isTrial, expires };
+  });
 }

@@ -6,6 +6,9 @@ import { endpointName, Recurrence, type Verdict, type VerdictEnd } from "./verdi
 /** Milliseconds within which verdicts are probed after something has answered. */
 const HURRY_MS = 1_000;
 
+/** Verdicts on endpoints and groups of one namespace, whose slices may list any number, and on clusters that only its slices name. */
+export const MOST_OF_NAMESPACE = 64;
+
 /** The verdicts at present. Times are the clock's, in milliseconds. */
 export class Verdicts {
   readonly #verdicts = new Map<string, Verdict>();
@@ -55,6 +58,13 @@ export class Verdicts {
     return counts;
   }
 
+  /** False if its namespace has enough verdicts. */
+  hasRoom({ scope, namespace }: Pick<Verdict, "scope" | "namespace">): boolean {
+    if (namespace === "") return true;
+    const kind = scope === "cluster" ? "cluster" : "endpoint";
+    return (this.byNamespace(kind).get(namespace) ?? 0) < MOST_OF_NAMESPACE;
+  }
+
   /** A verdict on these endpoints; it begins with `begin`. `subject`: name of the endpoint, the group or the cluster. `shown`: all of them if absent. */
   propose(
     scope: Verdict["scope"],
@@ -101,12 +111,11 @@ export class Verdicts {
   }
 
   /** More endpoints of its group do not answer. */
-  widen(verdict: Verdict, silent: readonly TcpEndpoint[], shown: Iterable<string>): void {
+  widen(verdict: Verdict, silent: readonly TcpEndpoint[]): void {
     const names = new Map(silent.map((one) => [endpointName(one), one]));
     const added = [...names].filter(([name]) => this.#byMember.get(name) !== verdict);
     verdict.members = [...verdict.members, ...added.map(([, one]) => one)];
     for (const [name] of added) this.#byMember.set(name, verdict);
-    for (const name of shown) verdict.shown.add(name);
   }
 
   /** The verdict on this group. */
@@ -136,19 +145,20 @@ export class Verdicts {
     return new Map(whole.map(({ cluster, except }) => [cluster, except]));
   }
 
-  /** Verdicts of an earlier run, which the kernel has kept. Whether probes reach them is not known. */
+  /** Verdicts of an earlier run, which the kernel has kept. */
   restore(found: readonly SilentEndpoint[], now: number): void {
-    for (const { cluster, isWhole, expires, ...endpoint } of found) {
-      const known = isWhole ? this.ofCluster(cluster) : undefined;
-      if (known !== undefined) {
-        known.endpoints.set(endpointName(endpoint), endpoint);
-        continue;
-      }
-      const scope = isWhole ? "cluster" : "endpoint";
-      const subject = isWhole ? cluster : endpointName(endpoint);
-      const owner = { cluster, namespace: "", isTrial: false };
-      const proposed = this.propose(scope, subject, owner, [endpoint], now);
-      this.begin({ ...proposed, terms: { ...proposed.terms, expires } });
+    for (const [subject, all] of Map.groupBy(found, subjectOf)) {
+      const [first] = all;
+      if (first === undefined) continue;
+      const { cluster, group, scope, isPartial, isTrial } = first;
+      const [namespace = ""] = group.split("/");
+      const endpoints = all.map(({ address, port }) => ({ address, port }));
+      const shown = all.filter(({ isShown }) => isShown).map(endpointName);
+      const owner = { cluster, namespace, isTrial };
+      const proposed = this.propose(scope, subject, owner, endpoints, now, shown);
+      const members = scope === "group" ? endpoints : [];
+      const expires = Math.min(...all.map((one) => one.expires));
+      this.begin({ ...proposed, members, isPartial, terms: { ...proposed.terms, expires } });
     }
   }
 
@@ -198,6 +208,12 @@ export class Verdicts {
     }
     return { endpoints, clusters: this.clusters };
   }
+}
+
+/** What a verdict on this endpoint concerns: the cluster, the group or the endpoint. */
+function subjectOf({ scope, cluster, group, ...endpoint }: SilentEndpoint): string {
+  if (scope === "cluster") return cluster;
+  return scope === "group" ? group : endpointName(endpoint);
 }
 
 function nameOf(scope: Verdict["scope"], subject: string): string {

@@ -178,7 +178,7 @@ test("what shows a verdict is kept by the kernel: all endpoints that clients cal
     await world.pass(15_000, 40);
     const shown = await world.evidence.silent();
     assert.ok(shown.length >= 30, `${shown.length} endpoints`);
-    assert.ok(shown.every(({ isWhole }) => isWhole));
+    assert.ok(shown.every(({ scope }) => scope === "cluster"));
     world.network = () => 1;
     if (deaths === 1) await world.pass(40_000, 10);
     if (deaths === 1) assert.deepEqual(await world.evidence.silent(), []);
@@ -215,7 +215,8 @@ test("no more than four verdicts of a cluster are probed at once, also after a r
   await world.evidence.add(
     dead.map((one) => ({
       ...{ address: one.split(":")[0] ?? "", port: 8080 },
-      ...{ cluster: "c2", isWhole: false, expires: 300_000 },
+      ...{ cluster: "c2", scope: "endpoint", group: "", isShown: true },
+      ...{ isPartial: false, isTrial: false, expires: 300_000 },
     })),
   );
   await world.restart();

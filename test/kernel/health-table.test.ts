@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { runInNewContext } from "node:vm";
 import { changedChains } from "../backends/tested-backend.ts";
 import { blockWith } from "../e2e/guide.ts";
 import { Lab } from "../lab/lab.ts";
@@ -22,10 +23,14 @@ async function run(node: Namespace, code: string): Promise<unknown> {
   return result;
 }
 
-const ONE = `{ address: "10.2.0.1", port: 80, cluster: "c2", isWhole: true, expires: 300000 }`;
-const SIX = `{ address: "fd00:2::1", port: 8080, cluster: "", isWhole: false, expires: 1000000 }`;
+const ONE = `{ address: "10.2.0.1", port: 80, cluster: "c2", scope: "cluster", group: "", isShown: true, isPartial: false, isTrial: false, expires: 300000 }`;
+const SIX = `{ address: "fd00:2::1", port: 8080, cluster: "", scope: "endpoint", group: "", isShown: false, isPartial: false, isTrial: true, expires: 1000000 }`;
 
-const WEB = `{ address: "10.1.0.11", port: 8080, cluster: "c2", isWhole: false, expires: 300000 }`;
+/** Of the longest names. */
+const NAMES = { importKey: `${"n".repeat(63)}/${"s".repeat(63)}`, cluster: "c".repeat(63) };
+const MEMBER = `{ address: "fd00:2::2", port: 60000, cluster: "${NAMES.cluster}", scope: "group", group: "${NAMES.importKey} ${NAMES.cluster} IPv6 60000", isShown: false, isPartial: true, isTrial: true, expires: 1000000 }`;
+
+const WEB = `{ address: "10.1.0.11", port: 8080, cluster: "c2", scope: "endpoint", group: "", isShown: true, isPartial: false, isTrial: false, expires: 300000 }`;
 /** Leads connections to the VIP 241.0.0.1:80 to the pod web. */
 const TO_WEB =
   "add table ip vip; add chain ip vip in { type nat hook prerouting priority dstnat; }; " +
@@ -78,22 +83,22 @@ test("verdicts are kept by the kernel, and the table is written once", async () 
   const node = lab.node("c1", "n1");
   const found = await run(
     node,
-    `await table.install(stop); await table.add([${ONE}, ${SIX}]); return table.silent();`,
+    `await table.install(stop); await table.add([${ONE}, ${SIX}, ${MEMBER}]); return table.silent();`,
   );
   assert.ok(Array.isArray(found));
+  const kept = [ONE, SIX, MEMBER].map((text) => runInNewContext(`(${text})`));
+  const inOrder = (all: { address: string }[]) =>
+    all.toSorted((a, b) => a.address.localeCompare(b.address));
   assert.deepEqual(
-    found.map(({ expires, ...rest }) => ({ ...rest, isRight: expires > 200_000 })),
-    [
-      { address: "10.2.0.1", port: 80, cluster: "c2", isWhole: true, isRight: true },
-      { address: "fd00:2::1", port: 8080, cluster: "", isWhole: false, isRight: true },
-    ],
+    inOrder(found.map((one) => ({ ...one, expires: one.expires > 200_000 }))),
+    inOrder(kept.map((one) => ({ ...one, expires: true }))),
   );
   const shown = await node.exec(["nft", "list", "ruleset"]);
   assert.match(shown, /10\.2\.0\.1 \. 80 timeout 5m .*comment "cluster c2"/);
   const left = await run(
     node,
     `await table.install(stop);
-     await table.remove([${SIX}, { address: "10.9.0.9", port: 9 }]);
+     await table.remove([${SIX}, ${MEMBER}, { address: "10.9.0.9", port: 9 }]);
      return [(await table.silent()).map(({ address }) => address), await table.uninstall(), await table.uninstall(), await table.silent()];`,
   );
   assert.deepEqual(left, [["10.2.0.1"], 40, 0, []], "a second installation keeps the verdicts");
@@ -103,7 +108,7 @@ test("verdicts are kept by the kernel, and the table is written once", async () 
 test("the command of the guide deletes one verdict, and no other", async () => {
   await using lab = await Lab.oneNode(PODS);
   const node = lab.node("c1", "n1");
-  const silent = `{ address: "10.2.0.11", port: 8080, cluster: "c2", isWhole: false, expires: 300000 }`;
+  const silent = `{ address: "10.2.0.11", port: 8080, cluster: "c2", scope: "endpoint", group: "", isShown: true, isPartial: false, isTrial: false, expires: 300000 }`;
   await run(node, `await table.install(stop); await table.add([${ONE}, ${silent}]); return true;`);
   await node.exec(["sh", "-ec", blockWith("connections.md", "nft delete element")]);
   const left = await run(node, "return (await table.silent()).map(({ address }) => address);");

@@ -1,0 +1,167 @@
+import { backoff } from "../../common/backoff.ts";
+import { isOnlyOf } from "./clusters.ts";
+import type { Finding } from "./evaluate.ts";
+import type { TcpEndpoint } from "./evidence.ts";
+import { elementsOf, endpointName, expiryOf, type Verdict } from "./verdict.ts";
+import { PROBE, type VerdictEnds, type VerdictEndsOptions } from "./verdict-ends.ts";
+import { MOST_OF_NAMESPACE } from "./verdicts.ts";
+import type { Group, WatchedEndpoints } from "./watched-endpoints.ts";
+
+/** What the beginnings of verdicts need. */
+export interface VerdictBeginsOptions extends Omit<VerdictEndsOptions, "install"> {
+  readonly ends: VerdictEnds;
+}
+
+/** Endpoints of a cluster or group that the kernel keeps: namespaces share its set. */
+const MOST_KEPT = 64;
+
+/** Begins verdicts, and adds to them what is found silent later. */
+export class VerdictBegins {
+  readonly #options: VerdictBeginsOptions;
+
+  constructor(options: VerdictBeginsOptions) {
+    this.#options = options;
+  }
+
+  /** Begins verdicts on endpoints and groups, except of clusters that are examined. Returns the endpoints of those that have no room. */
+  async beginAll(
+    found: readonly Finding[],
+    watched: WatchedEndpoints,
+    isExamined: (cluster: string) => boolean,
+  ): Promise<TcpEndpoint[]> {
+    const { clock, report, verdicts } = this.#options;
+    const now = clock.now();
+    const refused: TcpEndpoint[] = [];
+    try {
+      for (const { scope, group, endpoints, shown, except, isTrial } of found) {
+        const [first] = endpoints;
+        if (first === undefined || this.#isCovered(group, endpoints)) continue;
+        const present = verdicts.ofGroup(group.name);
+        const members = scope === "group" ? this.#membersOf(group, watched, except) : [];
+        // Of a rolling update, or such as another namespace lists, too.
+        if (present !== undefined) {
+          await this.#widen(present, endpoints, shown, members);
+          continue;
+        }
+        // All of the cluster may be silent: the other probes end at the same time.
+        if (isExamined(group.cluster)) continue;
+        const subject = scope === "group" ? group.name : endpointName(first);
+        const owner = { cluster: group.cluster, namespace: group.namespace, isTrial };
+        // Those that were tried come first: most is known of them.
+        const kept = distinct([...endpoints, ...members]).slice(0, MOST_KEPT);
+        const proposed = verdicts.propose(scope, subject, owner, kept, now, shown);
+        const verdict = { ...proposed, members, isPartial: except !== undefined };
+        if (!(await this.begin(verdict, endpoints))) refused.push(...endpoints);
+      }
+    } finally {
+      // Some may have begun, or been replaced, before one failed.
+      if (found.length > 0) report();
+    }
+    return refused;
+  }
+
+  /** Begins a verdict. `tried`: the endpoints whose unanswered SYNs it has used. False if its namespace has enough. */
+  async begin(verdict: Verdict, tried: readonly TcpEndpoint[]): Promise<boolean> {
+    const { clock, ends, evidence, events, random, verdicts } = this.#options;
+    if (!verdicts.hasRoom(verdict)) {
+      events.limited(verdict.namespace, MOST_OF_NAMESPACE);
+      return false;
+    }
+    const replaced = verdicts.within(verdict);
+    for (const one of replaced) {
+      for (const name of one.shown) verdict.shown.add(name);
+      ends.ended(one, "replaced");
+    }
+    await evidence.remove(replaced.flatMap(({ endpoints }) => [...endpoints.values()]));
+    // First in the kernel: what it lacks counts as answered.
+    await evidence.add(elementsOf(verdict, expiryOf(verdict) - clock.now()));
+    await evidence.forget(tried);
+    verdict.probeAt = clock.now() + backoff(1, PROBE, random());
+    if (verdicts.begin(verdict)) events.silent(verdict);
+    return true;
+  }
+
+  /** Clients call these endpoints although all of their cluster or group is silent: an answer of each ends that, and those that give none are shown. */
+  async join(findings: readonly Finding[]): Promise<void> {
+    const { report, verdicts } = this.#options;
+    for (const { group, endpoints, reason, shown } of findings) {
+      if (reason === "too-early") continue;
+      const namespaces = new Set([group.namespace]);
+      for (const one of endpoints) {
+        const verdict = verdicts.on(one, group.cluster, namespaces);
+        if (verdict === undefined || verdict.scope === "endpoint") continue;
+        const name = endpointName(one);
+        if (shown.has(name) && !verdict.shown.has(name)) {
+          await this.#show(verdict, new Set([name]));
+          report();
+        }
+        if (!isOnlyOf(namespaces, verdict.except)) await this.#keep(verdict, [one]);
+      }
+    }
+  }
+
+  #isCovered({ cluster, namespace }: Group, endpoints: readonly TcpEndpoint[]): boolean {
+    const namespaces = new Set([namespace]);
+    return endpoints.every((one) => this.#options.verdicts.on(one, cluster, namespaces));
+  }
+
+  /** All endpoints of a group, except those that a slice of another namespace also lists and no probe has shown silent: no client of this group has tried them. */
+  #membersOf(
+    { members, namespace }: Group,
+    watched: WatchedEndpoints,
+    except?: ReadonlySet<string>,
+  ): TcpEndpoint[] {
+    const { records } = this.#options.probes;
+    const all = [...members].filter(([name]) => !except?.has(name)).map(([, one]) => one);
+    const others = watched.groupsOf(all).filter((one) => one.namespace !== namespace);
+    return all.filter((one) => {
+      const name = endpointName(one);
+      const isShared = others.some((other) => other.members.has(name));
+      return !isShared || records.get(name)?.result === "silent";
+    });
+  }
+
+  /** More endpoints of a group, most of which is silent already. `members`: those that are silent with them. */
+  async #widen(
+    verdict: Verdict,
+    endpoints: readonly TcpEndpoint[],
+    shown: ReadonlySet<string>,
+    members: readonly TcpEndpoint[],
+  ): Promise<void> {
+    const { evidence, verdicts } = this.#options;
+    const namespaces = new Set([verdict.namespace]);
+    const added = endpoints.filter((one) => !verdicts.on(one, verdict.cluster, namespaces));
+    verdicts.widen(verdict, [...added, ...members]);
+    await this.#show(verdict, shown);
+    await this.#keep(verdict, [...added, ...members]);
+    await evidence.forget(added);
+  }
+
+  /** The kernel keeps these endpoints of a verdict, too, as far as there is room. */
+  async #keep(verdict: Verdict, all: readonly TcpEndpoint[]): Promise<void> {
+    const { clock, evidence } = this.#options;
+    const room = Math.max(0, MOST_KEPT - verdict.endpoints.size);
+    const added = distinct(all)
+      .filter((one) => !verdict.endpoints.has(endpointName(one)))
+      .slice(0, room);
+    if (added.length === 0) return;
+    await evidence.add(elementsOf(verdict, expiryOf(verdict) - clock.now(), added));
+    for (const one of added) verdict.endpoints.set(endpointName(one), one);
+  }
+
+  /** Endpoints of a verdict that were only suspected are shown silent. */
+  async #show(verdict: Verdict, names: ReadonlySet<string>): Promise<void> {
+    const { clock, evidence } = this.#options;
+    const shown = names.difference(verdict.shown);
+    for (const name of shown) verdict.shown.add(name);
+    const kept = [...shown].flatMap((name) => verdict.endpoints.get(name) ?? []);
+    if (kept.length === 0) return;
+    // The kernel does not change an element that it has.
+    await evidence.remove(kept);
+    await evidence.add(elementsOf(verdict, expiryOf(verdict) - clock.now(), kept));
+  }
+}
+
+function distinct(all: readonly TcpEndpoint[]): TcpEndpoint[] {
+  return [...new Map(all.map((one) => [endpointName(one), one])).values()];
+}
