@@ -13,7 +13,7 @@ import {
   type Verdict,
   type VerdictEnd,
 } from "./verdict.ts";
-import type { Verdicts } from "./verdicts.ts";
+import { MOST_OF_NAMESPACE, type Verdicts } from "./verdicts.ts";
 import type { WatchedEndpoints } from "./watched-endpoints.ts";
 
 /** What the ends of verdicts need. */
@@ -186,6 +186,10 @@ export class VerdictEnds {
     for (const one of answered) verdict.endpoints.delete(endpointName(one));
     for (const [name, one] of verdict.endpoints) {
       if (!verdict.shown.has(name)) continue;
+      if (!verdicts.hasRoom({ scope: "endpoint", namespace: verdict.namespace })) {
+        events.limited(verdict.namespace, MOST_OF_NAMESPACE);
+        return;
+      }
       // The kernel's element stays: a restart finds the shown ones as a group.
       const proposed = verdicts.propose("endpoint", name, verdict, [one], now);
       const terms = { ...proposed.terms, expires: expiryOf(verdict) - now };

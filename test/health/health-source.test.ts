@@ -247,3 +247,35 @@ test("a restart changes nothing of which endpoints of a tier are used last", asy
   assert.deepEqual(world.endpointsOf("demo/web"), before);
   await world.stop();
 });
+
+test("endpoints that stay silent when their Services answer again have no more verdicts than a namespace may have", async () => {
+  const world = worldOf(41);
+  const imports = ["demo/web", "demo/api"] as const;
+  world.serve("web", { c2: 40 });
+  world.serve("api", { c2: 40 });
+  world.network = () => 0;
+  await world.evidence.install();
+  for (const key of imports) {
+    await world.evidence.add(
+      world.endpointsOf(key).map((one) => ({
+        ...{ address: one.split(":")[0] ?? "", port: 8080, cluster: "c2", scope: "group" },
+        ...{ group: `${key} c2 IPv4 8080`, isShown: true, isPartial: false, isTrial: false },
+        expires: 300_000,
+      })),
+    );
+  }
+  const firsts = imports.map((key) => world.endpointsOf(key)[0]?.split(":")[0] ?? "");
+  await world.restart();
+  await world.pass(1_000);
+  for (const address of firsts) world.evidence.accepts({ address, port: 8080 }, "10.1.0.1");
+  await world.pass(1_000);
+  const present = new Set<string>();
+  for (const [what = "", ...name] of world.words.map((word) => word.split(" "))) {
+    if (what === "silent") present.add(name.join(" "));
+    if (what === "ended") present.delete(name.slice(0, -1).join(" "));
+  }
+  assert.ok(present.size > 60 && present.size <= 64, `${present.size} verdicts`);
+  assert.ok(world.words.includes("limited demo"));
+  assert.equal((await world.evidence.silent()).length, present.size);
+  await world.stop();
+});
