@@ -56,8 +56,8 @@ export interface Evidence {
   install(stop: AbortSignal): Promise<boolean>;
   /** Makes sure that the kernel does not, and returns the number of rules that were removed. Rejects with a coded error. */
   uninstall(): Promise<number>;
-  /** Empty if the kernel does not collect it any more. Rejects with a coded error. */
-  overdue(): Promise<Overdue[]>;
+  /** Undefined if the kernel does not collect it any more. Rejects with a coded error. */
+  overdue(): Promise<Overdue[] | undefined>;
   /** Clients that were answered in the last minutes, by endpoint. */
   answered(): Promise<Answered[]>;
   silent(): Promise<SilentEndpoint[]>;

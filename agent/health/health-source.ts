@@ -2,7 +2,7 @@ import { type BackoffBounds, backoff } from "../../common/backoff.ts";
 import { type Clock, sleep } from "../../common/clock.ts";
 import type { Source, SourceEvents } from "../sources/source.ts";
 import { Detector } from "./detector.ts";
-import { type Answered, type Evidence, isLate, LOOK_MS } from "./evidence.ts";
+import { type Answered, type Evidence, isLate, LOOK_MS, type Overdue } from "./evidence.ts";
 import type { HealthEvents } from "./health-events.ts";
 import { type Probe, ProbeLog } from "./probe-log.ts";
 import { checkUplink, UPLINK_MS } from "./uplink.ts";
@@ -28,9 +28,10 @@ const SOON_MS = 200;
 const DELAYED_MS = 500;
 /** and answers get so many more to arrive before a verdict begins. Probes begin at once: their timers will be late, too. */
 const SETTLE_MS = 250;
-/** Milliseconds between two checks whether the kernel still collects evidence, and after failures. */
+/** Milliseconds between two checks whether another program has changed the rules; a missing table is noticed by each check of the evidence. */
 const INSTALL_MS = 5_000;
-const RETRY: BackoffBounds = { min: 5_000, max: 300_000 };
+/** Milliseconds after failures. What dies meanwhile is found that much later. */
+const RETRY: BackoffBounds = { min: 5_000, max: 10_000 };
 /** Verdicts of one cluster that are probed at once. */
 const MOST_PROBED = 4;
 
@@ -111,7 +112,7 @@ export class HealthSource implements Source {
 
   /** Returns the milliseconds until the next check. `isDelayed`: this one began late. */
   async #look(isDelayed: boolean): Promise<number> {
-    const { clock, evidence, events } = this.#options;
+    const { clock, events } = this.#options;
     const watched = this.#options.watched();
     if (watched === undefined) return LOOK_MS;
     if (clock.now() >= this.#installAt) {
@@ -121,7 +122,7 @@ export class HealthSource implements Source {
       else await this.#uninstall();
     }
     if (!this.#isWatching) return LOOK_MS;
-    const overdue = await evidence.overdue();
+    const overdue = await this.#overdue();
     await this.#ends.endDropped(watched);
     if (this.#failures > 0) events.unavailable(undefined);
     this.#failures = 0;
@@ -133,9 +134,16 @@ export class HealthSource implements Source {
     return overdue.some(isLate) ? SOON_MS : LOOK_MS;
   }
 
+  /** Empty if the table was missing: it is written at once, because what clients lack meanwhile is not seen. */
+  async #overdue(): Promise<Overdue[]> {
+    const found = await this.#options.evidence.overdue();
+    if (found === undefined) await this.#install();
+    return found ?? [];
+  }
+
   /** Decides about what is overdue, and now and then whether probes reach what clients reach. */
   async #evaluate(
-    overdue: Awaited<ReturnType<Evidence["overdue"]>>,
+    overdue: readonly Overdue[],
     watched: WatchedEndpoints,
     isDelayed: boolean,
   ): Promise<void> {

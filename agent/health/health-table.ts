@@ -68,14 +68,22 @@ export class HealthTable implements Evidence {
     return rules;
   }
 
-  async overdue(): Promise<Overdue[]> {
+  async overdue(): Promise<Overdue[] | undefined> {
     const { waiting, repeated, callers } = HEALTH_SETS;
+    let isMissing = false;
     const read = (set: SetLayout) =>
-      this.#list(set, ({ endpoint }, { packets = 0, expires = WAITING_MS }) => {
-        return { endpoint, syns: packets, age: WAITING_MS - expires };
-      });
+      this.#list(
+        set,
+        ({ endpoint }, { packets = 0, expires = WAITING_MS }) => {
+          return { endpoint, syns: packets, age: WAITING_MS - expires };
+        },
+        () => {
+          isMissing = true;
+        },
+      );
     const first = await read(waiting);
     const again = await read(repeated);
+    if (isMissing) return undefined;
     if (first.length + again.length === 0) return [];
     const clients = await this.#list(callers, (found, { expires = WAITING_MS }) => {
       return { ...found, age: WAITING_MS - expires };
@@ -139,14 +147,17 @@ export class HealthTable implements Evidence {
     }
   }
 
+  /** `missing` is called if a family lacks the set. */
   async #list<Found>(
     set: SetLayout,
     read: (key: Key, element: Element) => Found,
+    missing: () => void = () => undefined,
   ): Promise<Found[]> {
     const all: Found[] = [];
     for (const elements of this.#elements.values()) {
-      for (const one of (await elements.list(set)) ?? [])
-        if (one) all.push(read(keyFieldsOf(one), one));
+      const found = await elements.list(set);
+      if (found === undefined) missing();
+      for (const one of found ?? []) if (one) all.push(read(keyFieldsOf(one), one));
     }
     return all;
   }

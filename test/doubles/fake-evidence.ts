@@ -83,8 +83,9 @@ export class FakeEvidence implements Evidence {
     return 0;
   }
 
-  async overdue(): Promise<Overdue[]> {
+  async overdue(): Promise<Overdue[] | undefined> {
     this.#check();
+    if (!this.#isInstalled) return undefined;
     const now = this.#clock.now();
     const names = new Set([...this.#waiting.keys(), ...this.#repeated.keys()]);
     const callers = Map.groupBy(this.#callers.values(), endpointName);

@@ -226,6 +226,23 @@ export const DEAD: readonly History[] = [
     expect: ["14 web c3", "20 web c3"],
   },
   {
+    name: "another program flushes all tables a second after a death: connections that began before are not lost",
+    serves: { web: { c2: 3, c3: 3 } },
+    drops: ["10- *>c2"],
+    events: ["11 flush"],
+    expect: ["17 web c3"],
+    seeds: [1, 2, 3, 4],
+  },
+  {
+    name: "evidence is not available for a minute: a death that follows is found within 15 s",
+    serves: { web: { c2: 3, c3: 3 } },
+    drops: ["61- *>c2"],
+    events: ["2 lose-evidence", "60 return-evidence"],
+    expect: ["76 web c3"],
+    mayLose: ["a"],
+    seeds: [1, 2, 3, 4],
+  },
+  {
     name: "another program deletes the table just before a cluster dies",
     serves: { web: { c2: 3, c3: 3 } },
     drops: ["14- *>c2"],

@@ -215,7 +215,7 @@ export const REPORTS: readonly History[] = [
     drops: ["5-70 *>c2"],
     events: ["10 lose-evidence", "670 return-evidence"],
     expect: ["70 web c3", "670 web c2", "1030 web c2"],
-    says: ["unavailable", "ended cluster c2 expired", "available"],
+    says: ["unavailable", "ended cluster c2 expired", "unavailable", "available"],
   },
   {
     name: "evidence is not missed while nothing is watched",
