@@ -299,15 +299,33 @@ test("drain without a context finds the clusters of the current context's cluste
   assert.equal(code, 0, note);
   assert.equal(out.match(/ drained, effective in all clusters$/gm)?.length, 1);
   assert.deepEqual([c2.writes.length, other.writes.length], [1, 0]);
-  assert.match(note, /^unknown: gone: .*ECONNREFUSED/m);
+  assert.equal(note, "");
   using stranger = new CommandLine({
     bare: bare.inline,
     two: c2.inline,
     test: other.inline,
+    gone: kubeconfigOf(gone),
   });
   const unclear = await stranger.run("drain", "c2", "--for", "1h");
   assert.equal(unclear.code, 1);
+  assert.match(unclear.note, /^unknown: gone: .*ECONNREFUSED/m);
   assert.match(unclear.note, /several clustersets have this ID: two \(prod\), test \(test\)/);
+});
+
+test("drain and undrain do not wait for contexts of no member", async () => {
+  await using c1 = await fakeMember("c1", "prod", undefined, ["c2"]);
+  await using c2 = await fakeMember("c2", "prod", undefined, ["c1"]);
+  await using deaf = await FakeApiServer.start({ silent: true });
+  using operator = new CommandLine({ one: c1.inline, deaf: deaf.inline, two: c2.inline });
+  await operator.run("drain", "c2", "--for", "1h", "--at", "peer", "--context", "one");
+  const wait = ["--request-timeout", "20s"];
+  const drained = await operator.run("drain", "c2", "--for", "1h", ...wait);
+  assert.match(drained.out, /^two: clusterproperty\/\S+ drained, effective in all clusters$/m);
+  const undrained = await operator.run("undrain", "c2", ...wait);
+  assert.match(undrained.out, /^two: clusterproperty\/\S+ undrained/m);
+  assert.match(undrained.out, /^one: secret\/peer-c2 undrained/m);
+  assert.ok(deaf.requests.length > 0, "all contexts are searched");
+  for (const { code, note } of [drained, undrained]) assert.deepEqual([code, note], [0, ""]);
 });
 
 test("HTTPS_PROXY is used as kubectl does, also for a name that only the proxy resolves", async () => {

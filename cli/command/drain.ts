@@ -105,7 +105,10 @@ async function drain(cluster: string, flags: DrainFlags, whole: Terminal): Promi
     terminal.note(printable`It may have 256 characters; set --by and --reason.\n`);
     return EXIT.usage;
   }
-  return withPlaces(cluster, flags, changes, async (found, isComplete, isNamed) => {
+  // One statement of the cluster itself counts everywhere.
+  const isEnough = (found: readonly ClusterPlaces[]) =>
+    (flags.at ?? "own") === "own" && found.some(hasOwn);
+  return withPlaces(cluster, flags, changes, isEnough, async (found, isComplete, isNamed) => {
     const places = preferred(found, flags.at);
     if (places.length === 0) return notFound(cluster, flags, terminal);
     const failed = await annotateAll(places, value, flags, changes);
@@ -123,7 +126,10 @@ async function drain(cluster: string, flags: DrainFlags, whole: Terminal): Promi
 async function undrain(cluster: string, flags: PlaceFlags, whole: Terminal): Promise<ExitCode> {
   const changes = new Changes(whole, flags.output);
   const { terminal } = changes;
-  return withPlaces(cluster, flags, changes, async (places, isComplete) => {
+  // Each member may state a drain of it.
+  const isEnough = (found: readonly ClusterPlaces[]) =>
+    found.some(hasOwn) && (flags.at === "own" || haveAllPeers(found));
+  return withPlaces(cluster, flags, changes, isEnough, async (places, isComplete) => {
     if (places.length === 0) return notFound(cluster, flags, terminal);
     const stated = places.filter(
       ({ place, drain: present }) => present !== undefined && place === (flags.at ?? place),
@@ -136,24 +142,43 @@ async function undrain(cluster: string, flags: PlaceFlags, whole: Terminal): Pro
   });
 }
 
+/** True if a cluster states drains of itself. */
+function hasOwn({ places }: ClusterPlaces): boolean {
+  return places.some(({ place }) => place === "own");
+}
+
+/** True if all members of a mesh are among these, as each of them knows the others. A member of a hub knows of none. */
+function haveAllPeers(found: readonly ClusterPlaces[]): boolean {
+  const ids = new Set(found.map(({ clusterId }) => clusterId));
+  const peers = found.flatMap((one) => one.peers);
+  return peers.length > 0 && peers.every((id) => ids.has(id));
+}
+
 /**
  * Runs a command on all places that can state a drain of `cluster`: of the contexts of the flags, else of all contexts of the kubeconfig
- * that belong to its clusterset. `isComplete`: every cluster could be read. `isNamed`: by flags. An ID is unique in a clusterset only: of several, the current
+ * that belong to its clusterset. Of these, no more are waited for once those of the current context's clusterset are `isEnough`.
+ * `isComplete`: every cluster could be read, or enough. `isNamed`: by flags. An ID is unique in a clusterset only: of several, the current
  * context's counts.
  */
 function withPlaces(
   cluster: string,
   flags: PlaceFlags,
   changes: Changes,
+  isEnough: (found: readonly ClusterPlaces[]) => boolean,
   run: (places: readonly DrainPlace[], isComplete: boolean, isNamed: boolean) => Promise<ExitCode>,
 ): Promise<ExitCode> {
   const { terminal } = changes;
   const isNamed = flags.context !== undefined || flags.allContexts === true;
   return withClusters(isNamed ? flags : { ...flags, allContexts: true }, terminal, async (all) => {
     const read = (on: Cluster) => drainPlaces(on, cluster);
-    const label = isNamed ? undefined : UNKNOWN;
-    const { results, failed } = await inEachCluster(all, terminal, read, label);
-    const chosen = isNamed ? results : ofOneClusterset(results, currentContext(flags, terminal));
+    const current = isNamed ? undefined : currentContext(flags, terminal);
+    const options = {
+      label: UNKNOWN,
+      isEnough: (found: readonly ClusterPlaces[]) => isEnough(inClustersetOf(current, found)),
+    };
+    const { results, failed } = await inEachCluster(all, terminal, read, isNamed ? {} : options);
+    const own = inClustersetOf(current, results);
+    const chosen = isNamed ? results : isEnough(own) ? own : ofOneClusterset(results, current);
     if (typeof chosen === "string") {
       terminal.note(printable`error: ${chosen}\n`);
       return EXIT.failed;
@@ -162,6 +187,15 @@ function withPlaces(
     const places = new Map(chosen.flatMap((one) => one.places.map((it) => [it.seen.uid, it])));
     return changes.during(() => run([...places.values()], failed.length === 0, isNamed));
   });
+}
+
+/** The members of the clusterset of a context; none if it is not known. */
+function inClustersetOf(
+  context: string | undefined,
+  found: readonly ClusterPlaces[],
+): readonly ClusterPlaces[] {
+  const set = found.find(({ on }) => on.context === context)?.clusterSet;
+  return set === undefined ? [] : found.filter(({ clusterSet }) => clusterSet === set);
 }
 
 /** The clusters of one clusterset, and its hub; a message if it is not clear which is meant. */

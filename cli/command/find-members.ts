@@ -24,7 +24,7 @@ export async function findMembers(
   }
   if (ids.length === 0) return { members: [] };
   const read = async (on: Cluster) => ({ on, identity: await readIdentity(on) });
-  const { results } = await inEachCluster(others, terminal, read, UNKNOWN);
+  const { results } = await inEachCluster(others, terminal, read, { label: UNKNOWN });
   const members = ids.flatMap((cluster) => {
     const found = results.filter(
       ({ identity: { clusterId, clusterSet } }) =>
