@@ -34,12 +34,10 @@ export function candidates(
                 .flatMap((one) => valuesOf(one.name()))
                 .filter((one) => !before.includes(one)),
             ];
-  // `--context a,b`: the last of several values.
+  // `--context a,b`: the last of several values, or one whose name has a comma.
   const kept = last.slice(0, last.lastIndexOf(",") + 1);
-  return found
-    .map((one) => (one.startsWith("-") ? one : kept + one))
-    .filter((one) => one.startsWith(last))
-    .sort();
+  const all = found.flatMap((one) => (one.startsWith("-") ? one : [one, kept + one]));
+  return [...new Set(all)].filter((one) => one.startsWith(last)).sort();
 }
 
 function flagOf(command: Command, word: string): Option | undefined {

@@ -3,7 +3,7 @@ import { isClusterId, isLabelName } from "../api/names.ts";
 import { durationOf } from "../api/parse/time-span.ts";
 import { OUTPUTS } from "./output/document.ts";
 
-/** `a,b` as `--context a --context b`. */
+/** The names in `a,b`. */
 export function listed(value: string, before: readonly string[] = []): readonly string[] {
   const names = value.split(",").filter((name) => name !== "");
   // As from an unset variable of a script: nothing named is not everything.
@@ -11,13 +11,19 @@ export function listed(value: string, before: readonly string[] = []): readonly 
   return [...before, ...names];
 }
 
+/** The values of `--context` as they are given: only the kubeconfig shows whether a comma belongs to a name (`contextsIn`). */
+export function contextValues(value: string, before: readonly string[] = []): readonly string[] {
+  listed(value);
+  return [...before, value];
+}
+
 /** Adds the flags that name clusters (`ClusterFlags`). */
 export function withClusterFlags(command: Command): Command {
   command
     .option(
       "--context <names>",
-      "contexts of the kubeconfig, separated by commas, one for each cluster; default: the current one",
-      listed,
+      "contexts of the kubeconfig, separated by commas, one for each cluster; may be repeated; default: the current one",
+      contextValues,
     )
     .addOption(new Option("--all-contexts", "all contexts of the kubeconfig").conflicts("context"));
   return withConnectionFlags(command);

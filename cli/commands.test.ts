@@ -50,6 +50,16 @@ test("contexts complete one by one, also behind a comma", () => {
   assert.deepEqual(of("drain", "c2", "--context", "pr"), ["prod-1", "prod-2"]);
   assert.deepEqual(of("drain", "c2", "--context", "dev,p"), ["dev,prod-1", "dev,prod-2"]);
   assert.deepEqual(of("join", "prod-1", "--hub", "d"), ["dev"]);
+  const comma = candidates(program, ["drain", "c2", "--context", "a,"], () => ["a", "a,b"]);
+  assert.deepEqual(comma, ["a,a", "a,a,b", "a,b"], "a name may have one");
+});
+
+test("help of what is no command names it", async () => {
+  for (const argv of [["help", "nope"], ["nope"]]) {
+    const user = streams();
+    assert.equal(await run(argv, user), 2);
+    assert.equal(user.text(), "error: unknown command 'nope'\n(--help lists the flags)\n");
+  }
 });
 
 test("contexts that are arguments complete, each once; cluster IDs and Services do not", () => {

@@ -328,6 +328,41 @@ test("drain and undrain do not wait for contexts of no member", async () => {
   for (const { code, note } of [drained, undrained]) assert.deepEqual([code, note], [0, ""]);
 });
 
+test("rotate of clusters that never joined says so, and what to do", async () => {
+  await using one = await fakeMember("one");
+  await using two = await fakeMember("two");
+  using operator = new CommandLine({ one: one.inline, two: two.inline });
+  const { code, note } = await operator.run("rotate", "one", "two", "--yes");
+  assert.equal(code, 1);
+  assert.match(
+    note,
+    /^error: (one|two): http:\S+: (one|two) has no token for \S+\. Let it join first: kubectl clusterset join\n$/,
+  );
+});
+
+test("export: a Service that does not exist does not keep the others from being exported", async () => {
+  await using member = await fakeMember("c1");
+  using operator = new CommandLine({ one: member.inline });
+  const { code, out, note } = await operator.run("export", "shop/nope", "shop/web");
+  assert.equal(code, 1);
+  assert.equal(out, "one: serviceexport/web in shop created\n");
+  assert.equal(note, "error: one: there is no Service shop/nope\n");
+});
+
+test("a context whose name has a comma is named by itself, and contexts without one as a list", async () => {
+  await using c1 = await fakeMember("c1");
+  await using c2 = await fakeMember("c2");
+  await using c3 = await fakeMember("c3");
+  using operator = new CommandLine({ a: c1.inline, b: c2.inline, "a,b": c3.inline });
+  const contextsOf = async (...flags: string[]) => {
+    const { out } = await operator.run("export", "shop/web", "--dry-run", ...flags);
+    return [...out.matchAll(/^(\S+): /gm)].map(([, context = ""]) => context).sort();
+  };
+  assert.deepEqual(await contextsOf("--context", "a,b"), ["a,b"]);
+  assert.deepEqual(await contextsOf("--context", "b,a"), ["a", "b"]);
+  assert.deepEqual(await contextsOf("--context=a,b", "--context=b"), ["a,b", "b"]);
+});
+
 test("HTTPS_PROXY is used as kubectl does, also for a name that only the proxy resolves", async () => {
   const connected: string[] = [];
   const proxy = createServer();

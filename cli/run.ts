@@ -1,5 +1,6 @@
 import { Command, CommanderError, InvalidArgumentError } from "commander";
 import { codeOf } from "../common/errors.ts";
+import { ApiFault } from "../common/kubernetes/api-fault.ts";
 import { VERSION } from "../common/version.ts";
 import { ClusterFault } from "./clusters/cluster-fault.ts";
 import { addBundle } from "./command/bundle.ts";
@@ -46,6 +47,7 @@ export async function run(argv: readonly string[], streams: Streams): Promise<Ex
 function messageOf(thrown: unknown): Printable {
   if (!(thrown instanceof Error)) return printable`${String(thrown)}`;
   if (thrown instanceof ClusterFault) return printable`${thrown.cluster.context}: ${thrown.detail}`;
+  if (thrown instanceof ApiFault) return printable`${thrown.message}`;
   const { message, stack = "" } = thrown;
   const code = codeOf(thrown);
   if (code !== undefined) return printable`${message} (${code})`;
@@ -64,6 +66,12 @@ export function createProgram(terminal: Terminal, end: (code: ExitCode) => void)
     // For the hidden command that completes other command lines.
     .enablePositionalOptions()
     .showHelpAfterError("(--help lists the flags)")
+    // commander answers `help nope` with all commands, and does not say why.
+    .addHelpText("before", ({ error, command }) => {
+      const [word, name] = command.args;
+      if (error && word === "help") command.error(`error: unknown command '${name}'`);
+      return "";
+    })
     .configureOutput({
       writeOut: (text) => terminal.out(printableLines(text)),
       writeErr: (text) => terminal.note(printableLines(text)),

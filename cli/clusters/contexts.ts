@@ -19,7 +19,9 @@ import type { Began } from "./cluster-fault.ts";
 /** Flags that name clusters. */
 export interface ClusterFlags {
   readonly kubeconfig?: string;
-  /** Contexts, in order; absent: the current one. */
+  /** Names of contexts, before those of `context`. */
+  readonly contexts?: readonly string[];
+  /** Values of `--context`, in order; absent, and no `contexts`: the current one. */
   readonly context?: readonly string[];
   readonly allContexts?: boolean;
   /** Milliseconds for each answer of an API server; 0: the default. */
@@ -105,11 +107,20 @@ export function currentContext(
 /** The contexts that flags name. */
 function chosen(config: MergedKubeconfig, flags: ClusterFlags): readonly string[] {
   if (flags.allContexts === true) return contextNames(config);
-  if (flags.context !== undefined) return [...new Set(flags.context)];
+  const { contexts = [], context = [] } = flags;
+  const named = new Set([...contexts, ...contextsIn(context, contextNames(config))]);
+  if (named.size > 0) return [...named];
   const current = config["current-context"];
   if (current === undefined)
     throw new CodedError("CSP_KUBECONFIG", "No current context: set one, or use --context");
   return [current];
+}
+
+/** The contexts that values of `--context` name: the one of exactly this name, else several, separated by commas. PURE. */
+export function contextsIn(values: readonly string[], known: readonly string[]): string[] {
+  return values.flatMap((value) =>
+    known.includes(value) ? [value] : value.split(",").filter((name) => name !== ""),
+  );
 }
 
 /** Variables of the environment. */

@@ -9,6 +9,7 @@ import {
   secretText,
 } from "../install/registry-access.ts";
 import { planObject } from "./apply-objects.ts";
+import { ClusterFault } from "./cluster-fault.ts";
 import { accessFor, type Handover } from "./handover.ts";
 import { type ApplyOptions, applyInOrder } from "./join-plan.ts";
 import {
@@ -42,8 +43,8 @@ export async function planRotation(handover: Handover): Promise<Rotation> {
     to.objects.get(SECRETS, secret.metadata),
   ]);
   if (tokens.length === 0 || live === undefined) {
-    const text = `${from.context}: ${to.context} has no token for ${namespace}: it is to join first`;
-    throw new ApiFault("absent", text);
+    const text = `${to.context} has no token for ${namespace}. Let it join first: kubectl clusterset join`;
+    throw new ClusterFault(from, new ApiFault("absent", text));
   }
   const used = tokens.find(
     ({ token }) => token === accessIn(secretText(live.object, key) ?? "")?.token,

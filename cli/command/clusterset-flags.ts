@@ -47,8 +47,8 @@ export function withNamedClusters(
     ...(kubeconfig !== undefined && { kubeconfig }),
     ...(requestTimeout !== undefined && { requestTimeout }),
   };
-  const context = [...named, ...(hub === undefined ? [] : [hub])];
-  return withClusters({ ...files, context }, terminal, (clusters) => {
+  const all = [...named, ...(hub === undefined ? [] : [hub])];
+  return withClusters({ ...files, contexts: all }, terminal, (clusters) => {
     const onHub = clusters.find((one) => one.context === hub);
     return run({
       members: clusters.filter((one) => named.has(one.context)),

@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError } from "commander";
 import { isLabelName } from "../../api/names.ts";
 import { fieldAt, textField } from "../../api/parse/fields.ts";
-import { ApiFault } from "../../common/kubernetes/api-fault.ts";
+import { ApiFault, type FaultReason } from "../../common/kubernetes/api-fault.ts";
 import { queryOf, SERVICE_EXPORTS, SERVICES } from "../../common/kubernetes/kinds.ts";
 import { metaOf } from "../../common/kubernetes/object-meta.ts";
 import type { Cluster } from "../clusters/cluster.ts";
@@ -19,7 +19,7 @@ import type { Output } from "../output/document.ts";
 import { printable } from "../output/printable.ts";
 import type { Terminal } from "../terminal.ts";
 import { Changes } from "./changes.ts";
-import { inEachCluster } from "./each-cluster.ts";
+import { inEachCluster, whyOf } from "./each-cluster.ts";
 
 interface ExportFlags extends ClusterFlags {
   readonly namespace?: string;
@@ -75,23 +75,34 @@ async function forServices(
   const named = services.map((text) => objectReference(text, flags.namespace));
   const changes = new Changes(terminal, flags.output);
   const act = async (clusters: readonly Cluster[]): Promise<ExitCode> => {
-    const { failed } = await inEachCluster(clusters, terminal, async (cluster) => {
+    const { results, failed } = await inEachCluster(clusters, terminal, async (cluster) => {
       const chosen = flags.selector === undefined ? named : await selected(cluster, flags);
       if (chosen.length === 0) terminal.note(printable`${cluster.context}: no Service matches\n`);
+      let isWell = true;
       for (const service of chosen) {
-        const done = await change(cluster, service, flags.dryRun !== undefined);
-        const note = flags.dryRun === undefined ? "" : " (dry run)";
-        changes.done(
-          cluster,
-          `serviceexport/${service.name} in ${service.namespace}`,
-          `${done}${note}`,
-        );
+        try {
+          const done = await change(cluster, service, flags.dryRun !== undefined);
+          const note = flags.dryRun === undefined ? "" : " (dry run)";
+          const object = `serviceexport/${service.name} in ${service.namespace}`;
+          changes.done(cluster, object, `${done}${note}`);
+        } catch (thrown) {
+          if (!(thrown instanceof ApiFault) || !OF_ONE_OBJECT.includes(thrown.reason)) throw thrown;
+          isWell = false;
+          terminal.note(printable`error: ${cluster.context}: ${whyOf(cluster, thrown)}\n`);
+        }
       }
+      return isWell;
     });
-    return failed.length === 0 ? EXIT.well : EXIT.failed;
+    return failed.length === 0 && results.every(Boolean) ? EXIT.well : EXIT.failed;
   };
   return withClusters(flags, terminal, (clusters) => changes.during(() => act(clusters)));
 }
+
+/** Reasons of faults that do not concern the other Services of a cluster. */
+const OF_ONE_OBJECT: readonly FaultReason[] = [
+  ...(["absent", "forbidden", "invalid", "refused", "write-conflict"] as const),
+  ...(["namespace-terminating", "webhook-failed"] as const),
+];
 
 /** Services with the labels of `-l`. */
 async function selected(cluster: Cluster, flags: ExportFlags): Promise<ObjectReference[]> {

@@ -21,6 +21,7 @@ import type { ApplyOptions } from "../clusters/join-plan.ts";
 import { readFacts } from "../clusters/read-facts.ts";
 import {
   clusterId,
+  contextValues,
   type DryRun,
   dryRunOption,
   listed,
@@ -97,8 +98,8 @@ export function addLeave(
     .argument("<context>", "context of the cluster that leaves")
     .option(
       "--context <names>",
-      "contexts of the other members, separated by commas; default: all that the kubeconfig has",
-      listed,
+      "contexts of the other members, separated by commas; may be repeated; default: all that the kubeconfig has",
+      contextValues,
     )
     .option(
       "--hub <context>",
@@ -122,9 +123,10 @@ function leave(leaving: string, flags: LeaveFlags, whole: Terminal): Promise<Exi
   const changes = new Changes(whole, flags.output);
   const { terminal } = changes;
   const { context, hub, kubeconfig, requestTimeout } = flags;
-  const named = [leaving, ...(context ?? []), ...(hub === undefined ? [] : [hub])];
+  const contexts = [leaving, ...(hub === undefined ? [] : [hub])];
   const clusterFlags = {
-    ...(context === undefined && hub === undefined ? { allContexts: true } : { context: named }),
+    ...(context === undefined && hub === undefined ? { allContexts: true } : { contexts }),
+    ...(context !== undefined && { context }),
     ...(kubeconfig !== undefined && { kubeconfig }),
     ...(requestTimeout !== undefined && { requestTimeout }),
   };
