@@ -39,11 +39,8 @@ export interface DrainPlace {
 /** Where a drain can be stated in one cluster. */
 export interface ClusterPlaces {
   readonly on: Cluster;
-  /** The clusterset that the cluster is a member of, and its ID there; absent on a hub. */
+  /** The clusterset that the cluster is a member of; absent on a hub. */
   readonly clusterSet?: string;
-  readonly clusterId?: string;
-  /** IDs of the clusters whose registries it reads: in a mesh, all other members. */
-  readonly peers: readonly string[];
   readonly places: readonly DrainPlace[];
 }
 
@@ -56,28 +53,23 @@ export async function drainPlaces(on: Cluster, cluster: string): Promise<Cluster
       }),
     ),
     on.list(queryOf(NAMESPACES, { labelSelector: `${LABEL_REGISTRY}=${cluster}` })),
-    on.list(queryOf(SECRETS, { namespace: INSTALL_NAMESPACE, labelSelector: LABEL_PEER })),
+    on.list(
+      queryOf(SECRETS, { namespace: INSTALL_NAMESPACE, labelSelector: `${LABEL_PEER}=${cluster}` }),
+    ),
   ]);
   const property = (name: string) =>
     properties.find((object) => fieldAt(object, "metadata", "name") === name);
-  const clusterId = fieldAt(property(PROPERTY_CLUSTER_ID), "spec", "value");
   const clusterSet = fieldAt(property(PROPERTY_CLUSTER_SET), "spec", "value");
-  const own = clusterId === cluster ? [property(PROPERTY_CLUSTER_ID)] : [];
-  const peerOf = (secret: unknown) => fieldAt(secret, "metadata", "labels", LABEL_PEER);
+  const identity = property(PROPERTY_CLUSTER_ID);
+  const own = fieldAt(identity, "spec", "value") === cluster ? [identity] : [];
   // In a mesh, the cluster's registry is its own namespace, on which an annotation has no effect.
   const hub = own.length > 0 ? [] : namespaces;
   const places = [
     ...own.flatMap((object) => placeOf("own", on, CLUSTER_PROPERTIES, object)),
     ...hub.flatMap((object) => placeOf("hub", on, NAMESPACES, object)),
-    ...secrets
-      .filter((object) => peerOf(object) === cluster)
-      .flatMap((object) => placeOf("peer", on, SECRETS, object)),
+    ...secrets.flatMap((object) => placeOf("peer", on, SECRETS, object)),
   ];
-  return {
-    ...{ on, places, peers: secrets.map(peerOf).filter((id) => typeof id === "string") },
-    ...(typeof clusterSet === "string" && { clusterSet }),
-    ...(typeof clusterId === "string" && { clusterId }),
-  };
+  return { on, places, ...(typeof clusterSet === "string" && { clusterSet }) };
 }
 
 function placeOf(place: Place, on: Cluster, resource: ApiResource, object: unknown): DrainPlace[] {

@@ -126,9 +126,8 @@ async function drain(cluster: string, flags: DrainFlags, whole: Terminal): Promi
 async function undrain(cluster: string, flags: PlaceFlags, whole: Terminal): Promise<ExitCode> {
   const changes = new Changes(whole, flags.output);
   const { terminal } = changes;
-  // Each member may state a drain of it.
-  const isEnough = (found: readonly ClusterPlaces[]) =>
-    found.some(hasOwn) && (flags.at === "own" || haveAllPeers(found));
+  // Any cluster may state a drain of it.
+  const isEnough = (found: readonly ClusterPlaces[]) => flags.at === "own" && found.some(hasOwn);
   return withPlaces(cluster, flags, changes, isEnough, async (places, isComplete) => {
     if (places.length === 0) return notFound(cluster, flags, terminal);
     const stated = places.filter(
@@ -145,13 +144,6 @@ async function undrain(cluster: string, flags: PlaceFlags, whole: Terminal): Pro
 /** True if a cluster states drains of itself. */
 function hasOwn({ places }: ClusterPlaces): boolean {
   return places.some(({ place }) => place === "own");
-}
-
-/** True if all members of a mesh are among these, as each of them knows the others. A member of a hub knows of none. */
-function haveAllPeers(found: readonly ClusterPlaces[]): boolean {
-  const ids = new Set(found.map(({ clusterId }) => clusterId));
-  const peers = found.flatMap((one) => one.peers);
-  return peers.length > 0 && peers.every((id) => ids.has(id));
 }
 
 /**

@@ -39,11 +39,13 @@ export interface AgentsStatus {
 const LONGEST_WAIT = 5;
 
 /** The agents of a context. PURE. */
-export function agentsStatus({ agents, desiredAgents }: ContextReading): AgentsStatus {
+export function agentsStatus({ agents, desiredAgents, unread }: ContextReading): AgentsStatus {
   const all = agents.map(agentStatus);
   const count = (...states: readonly AgentStatus["state"][]) =>
     all.filter(({ state }) => states.includes(state)).length;
-  const lacking = (desiredAgents ?? 0) > agents.length;
+  // Pods that may not be listed are not missing.
+  const isUnread = unread.some(({ what }) => what === "agents");
+  const lacking = !isUnread && (desiredAgents ?? 0) > agents.length;
   const worst = all.some(({ severity }) => severity === "fault") || lacking ? "fault" : "warning";
   const isWell = !lacking && agents.length > 0 && all.every(({ severity }) => severity === "well");
   return {

@@ -166,7 +166,7 @@ function* problemLines(status: ContextStatus) {
   }
   if (controllers.severity !== "well" && !isUnread(status, "controllers"))
     yield ["controllers", lineOf(controllers)] as const;
-  yield* agentLines(agents);
+  if (!isUnread(status, "agents")) yield* agentLines(agents);
   for (const one of problems) yield [one.object, lineOf(one)] as const;
   for (const { what, ...why } of unread)
     yield [`reading ${what}`, lineOf({ ...why, severity: "warning" })] as const;

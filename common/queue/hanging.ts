@@ -60,7 +60,7 @@ export class Hanging<Key> {
       if (theirs === own) of.group++;
     }
     if (side === "slow") return !mayTake(of.group, this.#most - of.all);
-    return of.group >= MOST_HANGING.group || of.side >= MOST_HANGING.all;
+    return of.group >= MOST_HANGING.group || of.side >= MOST_HANGING.all || of.all >= this.#most;
   }
 
   /** A key that is not worked on has changed: what it needs now may not hang. Returns true if its class is another one now. */

@@ -101,8 +101,8 @@ export class Member {
       parse: (object) => parseLease(object, this.#place()),
       written: true,
       changed: ({ fact }) => {
-        events.lease(fact);
         this.#confirmation.renewed(fact?.cluster);
+        events.lease(fact);
       },
       problems: (object, problems) => events.problems(object, problems),
     });

@@ -127,7 +127,7 @@ export class Applier {
     if (this.#backoff[part].isPaused(key, manifest)) {
       throw new ApiFault("overwritten", "Another writer reverts it after each write");
     }
-    const endAgain = this.#tryAgain(part, key);
+    const endAgain = this.#tryAgain(part, key, seen === undefined);
     const end = this.#options.store.beginWrite(key, { part, digest: wanted });
     const state = seen ?? this.#found.get(key);
     this.#found.delete(key);
@@ -154,14 +154,17 @@ export class Applier {
   }
 
   /** Throws the fault of an operation that hung before, while enough of them are tried again. Otherwise returns what to call at its end. */
-  #tryAgain(operation: Operation, key: string): () => void {
+  #tryAgain(operation: Operation, key: string, isNew = false): () => void {
     const fault = this.#hung.get(`${operation} ${key}`);
     if (fault === undefined) return () => {};
-    const { namespace = "" } = nameOf(key);
-    const same = this.#again.filter((one) => one === namespace).length;
-    if (same >= MOST_AGAIN.namespace || this.#again.length >= MOST_AGAIN.all) throw fault;
-    this.#again.push(namespace);
-    return () => void this.#again.splice(this.#again.indexOf(namespace), 1);
+    // A webhook may hang for new objects only.
+    const kind = isNew ? "new" : "old";
+    const own = `${kind} ${nameOf(key).namespace ?? ""}`;
+    const same = this.#again.filter((one) => one === own).length;
+    const all = this.#again.filter((one) => one.startsWith(kind)).length;
+    if (same >= MOST_AGAIN.namespace || all >= MOST_AGAIN.all) throw fault;
+    this.#again.push(own);
+    return () => void this.#again.splice(this.#again.indexOf(own), 1);
   }
 
   #noteHang(operation: Operation, key: string, thrown: unknown): void {

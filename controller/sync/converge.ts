@@ -208,15 +208,21 @@ export async function untilHung<T>(
   }
   if (!faults.some((fault) => hasHung(fault) || isOutage(fault))) {
     let isOver = false;
-    const left = rest.filter(() => !isOver);
-    await inParallel(left, async (one) => {
+    const attempt = async (one: T): Promise<void> => {
       try {
         await work(one);
       } catch (thrown) {
-        isOver ||= hasHung(thrown);
+        isOver ||= hasHung(thrown) || isOutage(thrown);
         throw thrown;
       }
-    }).catch((thrown: unknown) => faults.push(thrown));
+    };
+    const left = [...rest];
+    const again = new Set(before);
+    const fresh = left.filter((one) => !again.has(one)).values();
+    const note = (thrown: unknown): void => void faults.push(thrown);
+    await inParallel(fresh.filter(() => !isOver), attempt).catch(note);
+    // One at a time, as of a namespace the applier lets no more through.
+    for (const one of left) if (again.has(one) && !isOver) await attempt(one).catch(note);
   }
   if (faults.length > 0) throw faults[0];
 }

@@ -24,6 +24,7 @@ export class TakenAddresses {
   /** Addresses of the first range of a family: VIPs by namespace, and all that are in use. */
   readonly #held = new Map<string, number>();
   readonly #used = new Map<Family, number>();
+  #isCounted = true;
 
   constructor(ranges: readonly Cidr[]) {
     this.#ranges = ranges;
@@ -36,16 +37,25 @@ export class TakenAddresses {
       taken: this.#owners,
       reserved: this.#reserved,
       held: (namespace, family) => this.#held.get(`${family} ${namespace}`) ?? 0,
-      used: (family) => this.#used.get(family) ?? 0,
+      used: (family) => this.#usedOf(family),
     };
+  }
+
+  #usedOf(family: Family): number {
+    if (!this.#isCounted) {
+      this.#isCounted = true;
+      this.#used.clear();
+      for (const address of this.#owners.keys()) this.#countUsed(address, 1);
+    }
+    return this.#used.get(family) ?? 0;
   }
 
   /** Sets the ranges that no VIP is allocated from. */
   reserve(others: readonly Cidr[]): void {
     const before = this.#reserved;
     this.#reserved = reservedIn(this.#ranges, others);
-    this.#used.clear();
-    for (const address of this.#owners.keys()) this.#countUsed(address, 1);
+    // Counted again when it is needed: thousands of Nodes are listed one by one.
+    this.#isCounted = false;
     const reserved = new Set(this.#reserved.map(({ text }) => text));
     if (before.some(({ text }) => !reserved.has(text))) this.freed();
   }
@@ -113,6 +123,7 @@ export class TakenAddresses {
   }
 
   #countUsed(text: string, by: 1 | -1): void {
+    if (!this.#isCounted) return;
     const family = this.#familyIn(text);
     const address = parseAddress(text);
     if (family === undefined || !isAddress(address)) return;
