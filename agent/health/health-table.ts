@@ -132,7 +132,10 @@ export class HealthTable implements Evidence {
   }
 
   async remove(endpoints: readonly TcpEndpoint[]): Promise<void> {
-    for (const endpoint of endpoints) await this.#delete(HEALTH_SETS.silent, endpoint);
+    if (endpoints.length === 0) return;
+    const found = new Set((await this.silent()).map(endpointName));
+    for (const endpoint of endpoints)
+      if (found.has(endpointName(endpoint))) await this.#delete(HEALTH_SETS.silent, endpoint);
   }
 
   /** An answer may delete an element at any moment, and its deletion fails then: one transaction for each. */

@@ -14,6 +14,8 @@ export interface VerdictBeginsOptions extends Omit<VerdictEndsOptions, "install"
 
 /** Endpoints of a cluster or group that the kernel keeps: namespaces share its set. */
 const MOST_KEPT = 64;
+/** Endpoints in the kernel's set beyond which suspected ones are not added: the rest of its 65,536 is for those that clients have tried. */
+const MOST_SUSPECTED = 16_384;
 
 /** Begins verdicts, and adds to them what is found silent later. */
 export class VerdictBegins {
@@ -48,7 +50,7 @@ export class VerdictBegins {
         const subject = scope === "group" ? group.name : endpointName(first);
         const owner = { cluster: group.cluster, namespace: group.namespace, isTrial };
         // Those that were tried come first: most is known of them.
-        const kept = distinct([...endpoints, ...members]).slice(0, MOST_KEPT);
+        const kept = distinct([...endpoints, ...this.#keepable(members)]).slice(0, MOST_KEPT);
         const proposed = verdicts.propose(scope, subject, owner, kept, now, shown);
         const verdict = { ...proposed, members, isPartial: except !== undefined };
         if (!(await this.begin(verdict, endpoints))) refused.push(...endpoints);
@@ -84,6 +86,7 @@ export class VerdictBegins {
   /** Clients call these endpoints although all of their cluster or group is silent: an answer of each ends that, and those that give none are shown. */
   async join(findings: readonly Finding[]): Promise<void> {
     const { report, verdicts } = this.#options;
+    let hasShown = false;
     for (const { group, endpoints, reason, shown } of findings) {
       if (reason === "too-early") continue;
       const namespaces = new Set([group.namespace]);
@@ -93,11 +96,12 @@ export class VerdictBegins {
         const name = endpointName(one);
         if (shown.has(name) && !verdict.shown.has(name)) {
           await this.#show(verdict, new Set([name]));
-          report();
+          hasShown ||= verdict.scope === "group";
         }
         if (!isOnlyOf(namespaces, verdict.except)) await this.#keep(verdict, [one]);
       }
     }
+    if (hasShown) report();
   }
 
   #isCovered({ cluster, namespace }: Group, endpoints: readonly TcpEndpoint[]): boolean {
@@ -133,8 +137,15 @@ export class VerdictBegins {
     const added = endpoints.filter((one) => !verdicts.on(one, verdict.cluster, namespaces));
     verdicts.widen(verdict, [...added, ...members]);
     await this.#show(verdict, shown);
-    await this.#keep(verdict, [...added, ...members]);
+    await this.#keep(verdict, [...added, ...this.#keepable(members, verdict)]);
     await evidence.forget(added);
+  }
+
+  /** Those of a group that nobody has tried, and that the kernel may keep: it has one element for each endpoint, and its set is that of all namespaces. */
+  #keepable(members: readonly TcpEndpoint[], verdict?: Verdict): readonly TcpEndpoint[] {
+    const { verdicts } = this.#options;
+    if (verdicts.kept >= MOST_SUSPECTED) return [];
+    return members.filter((one) => [undefined, verdict].includes(verdicts.groupOn(one)));
   }
 
   /** The kernel keeps these endpoints of a verdict, too, as far as there is room. */

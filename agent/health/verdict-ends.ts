@@ -70,12 +70,15 @@ export class VerdictEnds {
     watched: WatchedEndpoints,
   ): Promise<void> {
     const { clock, verdicts } = this.#options;
-    for (const verdict of verdicts.all) {
-      if (verdict.scope !== scope) continue;
-      const since = answered.filter(({ age }) => age < clock.now() - holdEnd(verdict));
+    const found = verdicts.all.filter((one) => one.scope === scope);
+    if (found.length === 0) return;
+    const byGroup = Map.groupBy(scope === "group" ? answered : [], (one) => verdicts.groupOn(one));
+    for (const verdict of found) {
+      const all = scope === "group" ? (byGroup.get(verdict) ?? []) : answered;
+      const since = all.filter(({ age }) => age < clock.now() - holdEnd(verdict));
       const endpoints =
         scope === "group"
-          ? verdicts.membersAmong(since, verdict)
+          ? since
           : [...(watched.byCluster(since).get(verdict.cluster) ?? [])]
               .filter(([, namespaces]) => !isOnlyOf(namespaces, verdict.except))
               .map(([one]) => one);

@@ -20,6 +20,11 @@ export class Verdicts {
     return [...this.#verdicts.values()];
   }
 
+  /** The number of endpoints that the kernel keeps of them. */
+  get kept(): number {
+    return this.all.reduce((sum, { endpoints }) => sum + endpoints.size, 0);
+  }
+
   get any(): boolean {
     return this.#verdicts.size > 0;
   }
@@ -105,9 +110,9 @@ export class Verdicts {
     return verdict.members.length > 0;
   }
 
-  /** Those of these that a verdict on a group concerns. */
-  membersAmong(all: readonly TcpEndpoint[], verdict: Verdict): TcpEndpoint[] {
-    return all.filter((one) => this.#byMember.get(endpointName(one)) === verdict);
+  /** The verdict on a group of this endpoint: the kernel has one element for each. */
+  groupOn(one: TcpEndpoint): Verdict | undefined {
+    return this.#byMember.get(endpointName(one));
   }
 
   /** More endpoints of its group do not answer. */

@@ -31,6 +31,8 @@ interface Shares {
   readonly listed: Map<string, Listed>;
   /** Slices without all their endpoints. */
   readonly cut: Set<string>;
+  /** Kept whole while a list is read, whatever their share. */
+  readonly whole: Set<string>;
 }
 
 /** What a slice lists. */
@@ -87,7 +89,8 @@ export class SliceQuota {
     if (shares !== undefined) claim(shares, key, now);
     const kept = namespace.kept - listedBy(this.#table.fact(key)).endpoints + now.endpoints;
     let part = next;
-    if (shares !== undefined && !(this.#isListing && kept <= this.#most * SLACK)) {
+    if (this.#isListing && kept <= this.#most * SLACK) shares?.whole.add(key);
+    else if (shares !== undefined) {
       // Before this slice, so that no more is kept than may be.
       this.#settle(name, namespace, at, key);
       const grant = shares.budget.restricted(key, now.cluster)?.grant;
@@ -100,7 +103,7 @@ export class SliceQuota {
   /** The shares of slices that are kept whole so far. */
   #sharesOf(namespace: string): Shares {
     const budget = new GroupedBudget<string>(this.#most);
-    const shares: Shares = { budget, listed: new Map(), cut: new Set() };
+    const shares: Shares = { budget, listed: new Map(), cut: new Set(), whole: new Set() };
     for (const fact of this.#table.facts())
       if (fact.key.startsWith(`${namespace}/`)) claim(shares, fact.key, listedBy(fact));
     return shares;
@@ -112,7 +115,9 @@ export class SliceQuota {
     if (shares === undefined) return;
     const { budget, listed } = shares;
     const room: string[] = [];
-    for (const key of budget.takeChanged()) {
+    const changed = budget.takeChanged().union(shares.whole);
+    shares.whole.clear();
+    for (const key of changed) {
       const fact = this.#table.fact(key);
       const { cluster } = listed.get(key) ?? {};
       if (key === other || fact === undefined || cluster === undefined) continue;

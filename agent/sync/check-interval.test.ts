@@ -32,7 +32,7 @@ function checksOf(
 }
 
 for (const [scope, most] of [
-  ["all", 1],
+  ["all", 2],
   ["gone", 2],
 ] as const) {
   test(`checks of ${scope} of one family or two take at most ${most} % of a processor, unless they come once a minute`, () => {

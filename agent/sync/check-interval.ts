@@ -14,7 +14,7 @@ const SHORTEST: Readonly<Record<Kind, number>> = { gone: 1_000, routine: 2_000, 
  * The shares of one processor that the checks of all families may take together, unless one takes so long that the longest interval applies. VIPs that another program
  * has flushed are down until a check for what is gone. While other programs change rules: of two families with 1,000 services each, every rule is compared within 20 s.
  */
-const SHARES: Readonly<Record<Kind, number>> = { gone: 0.02, routine: 0.01, prompted: 0.03 };
+const SHARES: Readonly<Record<Kind, number>> = { gone: 0.02, routine: 0.02, prompted: 0.03 };
 
 /**
  * How often the kernel is checked: every second for what is gone, and every two seconds for all drift, where that is cheap; less often where it is not. Where the kernel

@@ -191,7 +191,7 @@ export class DriftCheck<Tx> {
       if (scope === "all" && !this.#overdue)
         this.#allAt = clock.now() + next * (isOverlapped ? AFTER_OVERLAPPED : 1);
       this.#overlapped[scope] = isOverlapped ? this.#overlapped[scope] + 1 : 0;
-      if (isOverlapped) return this.#interval;
+      if (isOverlapped) return Math.min(this.#interval, Math.max(1_000, 4 * cost));
       if (this.#stop.signal.aborted) return undefined;
       if (drift.length > 0) this.#await(drift);
       else if (scope === "gone" && reading !== "none") {

@@ -28,8 +28,8 @@ const NOT_SERVED_RETRY_MS = 1000;
 /** Milliseconds between later requests for it: its CRD may be installed at any time. */
 const NOT_SERVED_POLL_MS = 30_000;
 
-/** Most milliseconds until objects are reported again for which a handler has room now. */
-const AGAIN_MS = 60_000;
+/** Most milliseconds until objects are reported again for which a handler has room now, doubled each time within the longer one: a tenant can cause it on all nodes. */
+const AGAIN_MS = { min: 60_000, max: 600_000 } as const;
 
 const NONE: Wait = { ms: 0, least: 0 };
 
@@ -51,6 +51,8 @@ export class Reflector {
   /** Another client, or a response, showed that the server was restored; until the next list is complete. */
   #wasTold = false;
   #cancelAgain: Cancel | undefined;
+  #againMs: number = AGAIN_MS.min;
+  #againAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: ReflectorOptions) {
     this.#options = options;
@@ -109,14 +111,18 @@ export class Reflector {
   }
 
   /**
-   * Reports these objects again, with a list in about a minute, or with an earlier one: a handler has room for them now. All nodes may call this at the same
+   * Reports these objects again, with a list in about a minute, later if this is often so, or with an earlier one: a handler has room for them now. All nodes may call this at the same
    * time, so the time is random.
    */
   again(keys: Iterable<string>): void {
     const { clock, random } = this.#options;
     this.#listWatch.undelivered(keys);
-    this.#cancelAgain ??= clock.after(AGAIN_MS * (0.5 + random() / 2), () => {
+    if (this.#cancelAgain !== undefined) return;
+    const isOften = clock.now() - this.#againAt < AGAIN_MS.max;
+    this.#againMs = isOften ? Math.min(AGAIN_MS.max, 2 * this.#againMs) : AGAIN_MS.min;
+    this.#cancelAgain = clock.after(this.#againMs * (0.5 + random() / 2), () => {
       this.#cancelAgain = undefined;
+      this.#againAt = clock.now();
       if (this.#reason === "watching") this.#listWatch.endWatch();
       else this.again([]);
     });

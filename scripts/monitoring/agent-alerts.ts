@@ -74,7 +74,7 @@ export const AGENT_ALERTS: readonly Alert[] = [
     for: "5m",
     severity: "warning",
     summary: "Nodes leave out endpoints of imports, because they exceed a limit.",
-    description: `A node${IN_CLUSTER} has left out endpoints of {{ $value }} imports for 5 minutes ({{ $labels.reason }}): those of the clusters with the most. The agents' logs name the imports.`,
+    description: `A node${IN_CLUSTER} has left out endpoints of {{ $value }} imports for 5 minutes ({{ $labels.reason }}): those with the most of a cluster, an import or a namespace. The agents' logs name the imports.`,
     runbook: "docs/guides/faults.md#input-objects",
   },
   {

@@ -88,6 +88,9 @@ function atOnce(tool: Tools["save"]): ListChains {
       const isBuiltIn = keys.every((key) => BASES.includes(key));
       const argv = isBuiltIn ? (["sh", "-c", BUILT_IN_SCRIPT, "sh", ...save] as const) : save;
       await execLines(argv, onLine, { stop });
+      // The exit status is that of sed.
+      if (isBuiltIn && chains.size === 0)
+        throw new CodedError("CSP_TABLE_UNREADABLE", `${tool[0]} listed no chain of ${table}`);
       for (const name of requested) listing.set(`${table} ${name}`, chains.get(name));
     }
     return listing;
