@@ -52,11 +52,14 @@ class Stage {
     this.#deliver(key);
   }
 
-  /** Reads again what the quota has asked for, until it asks for nothing. */
+  /** Reads again what the quota has asked for, until it asks for nothing: with a list, as a reflector does. */
   readAgain(): void {
-    for (const key of this.#again) {
-      this.#again.delete(key);
-      this.#deliver(key);
+    while (this.#again.size > 0) {
+      const keys = [...this.#again];
+      this.#again.clear();
+      this.begin();
+      for (const key of keys) this.#deliver(key);
+      this.end();
     }
   }
 

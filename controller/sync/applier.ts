@@ -35,7 +35,7 @@ type Operation = Part | "removal";
 /** Operations that are remembered as hanging. */
 const MOST_HUNG = 10_000;
 /**
- * Operations that hung before, and are tried again at the same time, of a namespace and of all: fewer than what hangs may occupy of the workers of a queue
+ * Operations that hung before, and are tried again at the same time, of a namespace and of all, creations and others apart: fewer than what hangs may occupy of the workers of a queue
  * (`common/queue/hanging.ts`), so that a webhook for all namespaces leaves workers to what it does not hold up.
  */
 const MOST_AGAIN = { namespace: 1, all: 3 } as const;
