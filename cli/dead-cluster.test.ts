@@ -210,15 +210,19 @@ test("status: one row for each cluster of which nothing is known", async () => {
 });
 
 test("status: pods that may not be listed are unknown, and not absent", async () => {
+  const labels = { "app.kubernetes.io/name": "clusterset-agent" };
+  const metadata = { name: "clusterset-agent", namespace: "clusterset-proxy", labels };
+  const agents = { metadata, status: { desiredNumberScheduled: 3 } };
   await using closed = await FakeApiServer.start({
-    answerTo: () => forbidden,
+    objects: { daemonsets: [agents] },
+    answerTo: ({ url = "" }) => (url.includes("/pods") ? forbidden : undefined),
   });
   using reader = new CommandLine({ closed: closed.inline });
   const { code, out } = await reader.run("status");
   assert.equal(code, 1);
   assert.match(out, /^closed +unknown +unknown/m);
   assert.match(out, /^closed +reading controllers +forbidden/m);
-  assert.doesNotMatch(out, /there is no pod/);
+  assert.doesNotMatch(out, /there is no pod|have no agent/);
 });
 
 test("a request timeout of 0 is the default", async () => {
