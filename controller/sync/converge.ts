@@ -220,7 +220,10 @@ export async function untilHung<T>(
     const again = new Set(before);
     const fresh = left.filter((one) => !again.has(one)).values();
     const note = (thrown: unknown): void => void faults.push(thrown);
-    await inParallel(fresh.filter(() => !isOver), attempt).catch(note);
+    await inParallel(
+      fresh.filter(() => !isOver),
+      attempt,
+    ).catch(note);
     // One at a time, as of a namespace the applier lets no more through.
     for (const one of left) if (again.has(one) && !isOver) await attempt(one).catch(note);
   }
