@@ -1,7 +1,6 @@
 import { evaluate, type Finding } from "./evaluate.ts";
 import { type Answered, isLate, type Overdue } from "./evidence.ts";
-import { Examinations } from "./examinations.ts";
-import { keepUntil } from "./keep-until.ts";
+import { Examinations, keepUntil } from "./examinations.ts";
 import { LateAnswers } from "./late-answers.ts";
 import { endpointName } from "./verdict.ts";
 import { VerdictBegins, type VerdictBeginsOptions } from "./verdict-begins.ts";

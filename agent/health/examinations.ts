@@ -1,7 +1,6 @@
 import { type ClusterState, clusterState, type Probed } from "./clusters.ts";
 import type { Finding } from "./evaluate.ts";
 import { type Answered, isLate, type Overdue, type TcpEndpoint } from "./evidence.ts";
-import { keepUntil } from "./keep-until.ts";
 import { namesIn, Samples } from "./samples.ts";
 import { listedOf, openInTurns, rarestFirst } from "./turns.ts";
 import { endpointName } from "./verdict.ts";
@@ -25,6 +24,8 @@ const LATELY_MS = 5_000;
 const MOST_EXAMINED = 8;
 /** Milliseconds for which an endpoint that does not answer clients, but the node, is probed without others of its cluster. */
 const CLOSED_MS = 30_000;
+/** Names that `keepUntil` keeps. */
+const MOST_KEPT = 4_096;
 
 /** Probes of a cluster: of endpoints that owe answers, and of others. */
 interface Examination {
@@ -182,4 +183,12 @@ export class Examinations {
       reach: watched.hasWhole(cluster) ? probes.reachOfCluster(cluster) : "unknown",
     });
   }
+}
+
+/** Keeps a name until a moment. The oldest name is forgotten if there are too many. */
+export function keepUntil(all: Map<string, number>, name: string, until: number): void {
+  all.delete(name);
+  all.set(name, until);
+  const [oldest] = all.keys();
+  if (all.size > MOST_KEPT && oldest !== undefined) all.delete(oldest);
 }

@@ -12,6 +12,8 @@ const RETRY: BackoffBounds = { min: 5_000, max: 300_000 };
 const MOST_OVERLAPPED = 3;
 /** The part of the interval after which a check of everything is repeated whose result does not count, because a pass overlapped it. */
 const AFTER_OVERLAPPED = 1 / 2;
+/** A check for what is gone is repeated after so many times its cost then, and so many milliseconds at least. */
+const GONE_AFTER_OVERLAPPED = { times: 4, least: 1_000 } as const;
 
 /** What a drift check needs. */
 export interface DriftCheckOptions<Tx> {
@@ -191,7 +193,10 @@ export class DriftCheck<Tx> {
       if (scope === "all" && !this.#overdue)
         this.#allAt = clock.now() + next * (isOverlapped ? AFTER_OVERLAPPED : 1);
       this.#overlapped[scope] = isOverlapped ? this.#overlapped[scope] + 1 : 0;
-      if (isOverlapped) return Math.min(this.#interval, Math.max(1_000, 4 * cost));
+      if (isOverlapped) {
+        const { times, least } = GONE_AFTER_OVERLAPPED;
+        return Math.min(this.#interval, Math.max(least, times * cost));
+      }
       if (this.#stop.signal.aborted) return undefined;
       if (drift.length > 0) this.#await(drift);
       else if (scope === "gone" && reading !== "none") {

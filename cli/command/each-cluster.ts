@@ -12,7 +12,7 @@ export interface Found<Result> {
   readonly failed: readonly Cluster[];
 }
 
-/** How `inEachCluster` goes on. */
+/** Options of `inEachCluster`. */
 interface Options<Result> {
   /** Before each reason. */
   readonly label?: string;

@@ -66,7 +66,7 @@ async function makeSeed(seed: string, images: readonly BuiltImage[]): Promise<vo
 /** Milliseconds until containerd answers, on a machine that does other things, too. */
 const PATIENCE_MS = 60_000;
 
-/** Starts a containerd, and returns when it works. Throws with its last words if it is not in time. */
+/** Starts a containerd, and returns when it works. Throws the end of its output if that takes too long. */
 export async function startContainerd(host: Host, config: string): Promise<Process> {
   const containerd = host.serve("containerd", ["containerd", "--config", config]);
   const end = performance.now() + PATIENCE_MS;

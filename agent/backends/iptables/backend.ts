@@ -146,7 +146,7 @@ export function programmed({ chains, entries }: KernelState): Programmed {
   };
 }
 
-/** The jumps that are gone: whoever flushes or replaces a table takes them, and built-in chains are listed in no time. Rejects as the lister does. */
+/** The jumps that are gone. A program that flushes or replaces a table deletes them, and listing built-in chains is fast. Rejects as the lister does. */
 async function missingJumps(
   { jumps }: KernelState,
   list: ListChains,

@@ -159,7 +159,7 @@ function programmed({ services }: KernelState): Programmed {
   };
 }
 
-/** The table, if rules of it are gone: whoever flushes or deletes it takes these. Rejects as `listRules` does. */
+/** The table, if rules of it are gone. A program that flushes or deletes the table deletes them. Rejects as `listRules` does. */
 async function missing(before: KernelState, family: Family, stop?: AbortSignal): Promise<Drift[]> {
   if (before.rules.length === 0) return [];
   const found = new Set(await listRules(family, stop));
