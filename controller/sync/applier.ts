@@ -104,8 +104,8 @@ export class Applier {
       for (const part of ["content", "status"] as const) {
         this.#outcomes[part].delete(seen.key);
         this.#backoff[part].deleted(seen.key);
+        this.#noteHang(part, seen.key, undefined);
       }
-      this.#noteHang("content", seen.key, undefined);
       this.#noteHang("removal", seen.key, undefined);
       informer()?.reflector.erased(seen, "deleted");
     } catch (thrown) {
