@@ -375,6 +375,8 @@ export const REASONS = {
   "tool-missing": "A program that the agent needs to write rules is not installed.",
   "tool-old":
     "The version of a program that writes rules loses or rejects some of the agent's rules.",
+  "node-contradicts-flag":
+    "An address or pod range of the node contradicts a flag: the last known state of the node is in use.",
   "lock-not-shared":
     "A lock file is private to the container: programs outside of it do not use the same lock.",
   "conntrack-full": "More than 90 % of the connection tracking table is in use.",

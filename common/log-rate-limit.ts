@@ -6,6 +6,9 @@ const BURST = 100;
 /** Milliseconds after which it may have one more, by default. */
 const REFILL_MS = 1_000;
 
+/** Objects in memory, at most: names that a user makes up do not fill it. The one without a line for longest is forgotten, and has its whole burst again. */
+const MOST_OBJECTS = 4_096;
+
 /** What one object has used. */
 interface Share {
   readonly used: number;
@@ -43,7 +46,7 @@ export class LogRateLimit {
     this.#burst = burst;
   }
 
-  /** Objects in memory: those that had a line within minutes. */
+  /** Objects in memory: those that had a line within minutes, `MOST_OBJECTS` at most. */
   get size(): number {
     return this.#shares.size;
   }
@@ -71,7 +74,8 @@ export class LogRateLimit {
 
   #forgetOld(now: number): void {
     for (const [object, { at }] of this.#shares) {
-      if (now - at < this.#burst * this.#refill) return;
+      const isFull = this.#shares.size >= MOST_OBJECTS;
+      if (!isFull && now - at < this.#burst * this.#refill) return;
       this.#shares.delete(object);
     }
   }

@@ -138,6 +138,12 @@ describe("shares of the log", () => {
     shares.ration("demo/c");
     assert.equal(shares.size, 2, "b has had a line since");
   });
+
+  test("are remembered for 4,096 objects, however many names there are", () => {
+    const shares = new LogRateLimit(new FakeClock());
+    for (let i = 0; i < 10_000; i++) assert.ok(shares.ration(`demo/${i}`).write);
+    assert.equal(shares.size, 4_096);
+  });
 });
 
 /** A process of its own: it is the process's listeners that are exchanged. */

@@ -77,7 +77,9 @@ describe("the local node", () => {
     }
     assert.equal(lines.length, 1);
     assert.match(lines[0] ?? "", /^error Node contradicts a flag/);
+    assert.match(node.fault, /contains 198\.51\.100\.7/);
     assert.equal(node.of(observed("us", "c1")).region, "us");
+    assert.equal(node.fault, "");
     assert.equal(lines.length, 3);
     assert.match(lines[1] ?? "", /^info Node contradicts no flag now/);
   });

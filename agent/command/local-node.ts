@@ -31,6 +31,11 @@ export class LocalNode {
     this.#fact = options.first;
   }
 
+  /** The contradiction between the node and a flag while there is one: the facts are those from before it; empty if there is none. */
+  get fault(): string {
+    return this.#fault;
+  }
+
   /** The facts according to the flags and what the sources list of the node. */
   of(observation: NodeObservation): NodeFact {
     const { config, addresses, log } = this.#options;

@@ -148,6 +148,7 @@ async function keepInSync(
   const preflight = new Preflight({
     clusterSetCidrs: config.clusterSetCidrs,
     serviceCidrs: config.serviceCidrs,
+    nodeFault: () => localNode.fault,
     listedServiceCidrs: () => serviceRanges,
     requirements,
     lockFile: config.lockFile,

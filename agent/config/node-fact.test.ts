@@ -97,6 +97,17 @@ test("a ClusterSet CIDR that holds an address or the pods of the Node object is 
   }
 });
 
+test("an interface's single address in the ClusterSet CIDR is a VIP; a subnet's, or the node's own, is rejected", () => {
+  const range = ["--clusterset-cidr", "241.0.0.0/8"];
+  const addressed = (addresses: string[], object = SEEN.object) =>
+    fact(range, [], { ...SEEN, object, addresses });
+  const node = accepted(addressed(["192.0.2.7/24", "241.0.0.7/32"]));
+  assert.deepEqual([...node.reservedAddresses], ["192.0.2.7", "192.0.2.9"]);
+  assert.ok(isUsage(addressed(["241.0.0.7/24"])));
+  assert.ok(SEEN.object);
+  assert.ok(isUsage(addressed(["241.0.0.7/32"], { ...SEEN.object, addresses: ["241.0.0.7"] })));
+});
+
 test("the node's subnets are those of its interfaces", () => {
   const addresses = ["192.0.2.7/24", "fd00::1/64", "203.0.113.9/32", "198.51.100.1"];
   const node = accepted(fact([], [], { addresses, properties: new Map() }));

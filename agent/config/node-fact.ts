@@ -8,11 +8,14 @@ import type { AgentConfig } from "./config.ts";
 
 /** The observation before any source has listed. */
 export const NOT_OBSERVED: NodeObservation = { properties: new Map() };
+/** Prefix lengths of an interface's address that is no part of a subnet. */
+const SINGLE: readonly string[] = ["32", "128"];
 const NO_NETWORK: ClusterNetwork = { ranges: [], addresses: new Set() };
 
 /**
  * The facts of this node; flags take precedence. `addresses` are those of the API server, and reserved like the node's own.
- * Returns a usage error if the ClusterSet CIDR contains one of them or pods of this node. PURE.
+ * Returns a usage error if the ClusterSet CIDR contains one of them or pods of this node; but an interface's single address there (a `/32`) is a VIP that somebody
+ * has put on the node, such as a load balancer's daemon for a Service with that `loadBalancerIP`: no user may stop agents with it. PURE.
  */
 export function nodeFact(
   config: AgentConfig,
@@ -22,11 +25,12 @@ export function nodeFact(
   const { object, properties, network } = observed;
   const reserved = new Set<string>();
   const interfaces = (observed.addresses ?? []).map((text) => text.split("/"));
-  const own = interfaces.map(([text = ""]) => text);
-  for (const text of [...addresses, ...own, ...(object?.addresses ?? [])]) {
+  const named = [...addresses, ...(object?.addresses ?? [])].map((text) => [text]);
+  for (const [text = "", bits = ""] of [...interfaces, ...named]) {
     const address = parseAddress(text);
     if (!isAddress(address)) continue;
     const range = config.clusterSetCidrs.find((cidr) => contains(cidr, address));
+    if (range !== undefined && SINGLE.includes(bits)) continue;
     if (range !== undefined) {
       return usage({
         where: "--clusterset-cidr",

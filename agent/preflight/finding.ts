@@ -6,6 +6,7 @@ export const CHECKS = [
   "tools",
   "extensions",
   "lock",
+  "node",
   "route",
   "forwarding",
   "service-range",

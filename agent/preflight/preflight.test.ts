@@ -31,6 +31,7 @@ class Stage implements AsyncDisposable {
   #commands: string[] = [];
   readonly reports: (readonly Finding[])[] = [];
   listedServiceCidrs: readonly Cidr[] = [];
+  nodeFault = "";
   readonly preflight: Preflight;
 
   /** `flavour`: of iptables; none with IPVS. */
@@ -44,6 +45,7 @@ class Stage implements AsyncDisposable {
       clusterSetCidrs: ranges.map(cidr),
       serviceCidrs: [],
       listedServiceCidrs: () => this.listedServiceCidrs,
+      nodeFault: () => this.nodeFault,
       requirements:
         flavour === "none"
           ? REQUIREMENTS
@@ -109,6 +111,7 @@ test("with IPVS, nft is checked, and neither iptables, extensions nor routes are
   stage.answers.set("ip -4 -j route", '[{"dev":"eth0","prefsrc":"127.0.0.1"}]');
   stage.files.set("/proc/sys/net/ipv4/ip_forward", "0\n");
   stage.listedServiceCidrs = [cidr("241.0.0.0/16")];
+  stage.nodeFault = "contains 241.0.0.1";
   await stage.start();
   const [findings = []] = stage.reports;
   assert.deepEqual(
@@ -116,6 +119,7 @@ test("with IPVS, nft is checked, and neither iptables, extensions nor routes are
     [
       "tools ok",
       "lock not-tested",
+      "node node-contradicts-flag",
       "forwarding-IPv4 forwarding-off",
       "service-range-IPv4 service-range-overlap",
       "pods-IPv4 not-tested",

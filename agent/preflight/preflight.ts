@@ -40,6 +40,8 @@ export interface PreflightOptions {
   readonly clusterSetCidrs: readonly Cidr[];
   /** `--service-cidrs`. */
   readonly serviceCidrs: readonly Cidr[];
+  /** What contradicts a flag in the node's addresses and pod ranges now, so that their last known state is in use; empty: nothing. */
+  readonly nodeFault: () => string;
   /** The last known ranges of the cluster's ServiceCIDRs. */
   readonly listedServiceCidrs: () => readonly Cidr[];
   /** What the backend in use requires. */
@@ -114,11 +116,13 @@ export class Preflight {
   }
 
   async #runOnce(): Promise<void> {
-    const { clusterSetCidrs, requirements, guarded, lockFile, read, report } = this.#options;
+    const { clusterSetCidrs, requirements, guarded, lockFile, read, report, nodeFault } =
+      this.#options;
     const { lockFiles, needsRoute, rejectedExtensions } = requirements;
     const findings = [
       await this.#untilPassed("tools", () => this.#tools()),
       checkLocks([lockFile, ...lockFiles], await read(MOUNTS)),
+      checkNode(nodeFault()),
     ];
     const routes = new Map<Cidr, RouteFact | undefined>();
     for (const cidr of clusterSetCidrs) routes.set(cidr, await this.#route(cidr));
@@ -233,6 +237,12 @@ function probeAddress({ family, hex, bits }: Cidr): string {
   const size = 1n << (width - BigInt(bits));
   const last = BigInt(`0x${hex}`) + (size > 2n ? size - 2n : 0n);
   return addressFromHex(last.toString(16).padStart(family === "IPv4" ? 8 : 32, "0")).text;
+}
+
+/** Whether the node's addresses and pod ranges agree with the flags. */
+function checkNode(fault: string): Finding {
+  const key = { check: "node" } as const;
+  return fault === "" ? ok(key) : failing(key, "node-contradicts-flag", fault);
 }
 
 /** Whether the node supports the extensions that our rules use; `rejected` is undefined if they could not be tested. */

@@ -46,7 +46,7 @@ export async function drill(options: DrillOptions): Promise<readonly Phase[]> {
         : { missing: `Connections still go to ${now.text}` };
     });
   const back = async () => {
-    for (const workload of workloads) await scaleBack(on, workload);
+    await scaleAllBack(on, workloads, step);
     isScaled = false;
   };
   try {
@@ -114,13 +114,29 @@ function scaleToNothing(on: Cluster, workload: DrilledWorkload): Promise<void> {
   return scale(on, workload, 0, String(workload.replicas));
 }
 
-/** Gives a workload its replicas back. */
-function scaleBack(on: Cluster, workload: DrilledWorkload): Promise<void> {
-  return scale(on, workload, workload.replicas, null);
+/** Gives each workload its replicas back, whatever happens to the others, and names those that may lack them. Rejects with the first error. */
+export async function scaleAllBack(
+  on: Pick<Cluster, "objects" | "context">,
+  workloads: readonly DrilledWorkload[],
+  step: (text: string) => void,
+): Promise<void> {
+  let first: unknown;
+  for (const workload of workloads) {
+    const { kind, namespace, name, replicas } = workload;
+    try {
+      await scale(on, workload, replicas, null);
+    } catch (thrown) {
+      first ??= thrown;
+      step(
+        `${kind} ${namespace}/${name} may still have no pods: repeat the drill, or scale it to ${replicas}`,
+      );
+    }
+  }
+  if (first !== undefined) throw first;
 }
 
 async function scale(
-  { objects, context }: Cluster,
+  { objects, context }: Pick<Cluster, "objects" | "context">,
   { kind, namespace, name }: DrilledWorkload,
   replicas: number,
   record: string | null,

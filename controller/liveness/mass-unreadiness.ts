@@ -1,7 +1,7 @@
 import type { ObjectKey } from "../../api/names.ts";
 import type { EndpointFact, SliceFact } from "../model/facts.ts";
 
-/** Share of the ready endpoints that must become unready. */
+/** Share of the ready endpoints, of all or of each of two Services, that must become unready. */
 const SHARE = 0.8;
 /** Services they must belong to: the failure of one Service is normal. */
 const SERVICES = 2;
@@ -58,16 +58,25 @@ export interface MassUnreadiness {
   readonly endpoints: number;
   /** Services of these endpoints. */
   readonly services: number;
+  /** Of these, Services that lost nearly all (`lostMost`). */
+  readonly lost: number;
   /** Endpoints that were ready before, of all Services. */
   readonly before: number;
 }
 
+/** True if so many of a Service's ready endpoints became unready that it counts as lost. PURE. */
+export function lostMost(turned: number, before: number): boolean {
+  return turned > 0 && turned >= SHARE * before;
+}
+
 /**
  * True if so many became unready that the report is more likely wrong: after an outage of the API server, kubelets
- * count as dead for a while, with all their pods. PURE.
+ * count as dead for a while, with all their pods. Two lost Services are enough: a third one, whose endpoints no kubelet reports, such as
+ * those written by hand or with `publishNotReadyAddresses`, may have any number of them. PURE.
  */
-export function isMassUnreadiness({ endpoints, services, before }: MassUnreadiness): boolean {
-  return services >= SERVICES && endpoints >= SHARE * before;
+export function isMassUnreadiness(numbers: MassUnreadiness): boolean {
+  const { endpoints, services, lost, before } = numbers;
+  return lost >= SERVICES || (services >= SERVICES && lostMost(endpoints, before));
 }
 
 /** Number of endpoints. PURE. */
@@ -78,15 +87,19 @@ export function sizeOf(sets: EndpointSets): number {
 }
 
 /**
- * The slice with held-back endpoints: not ready, so that ready ones are preferred, but serving, as a last resort.
- * PURE.
+ * The slice with held-back endpoints: not ready, so that ready ones are preferred, but serving, as a last resort; of a headless Service ready, too,
+ * because DNS returns ready endpoints only. PURE.
  */
-export function withHeld(slice: SliceFact, isHeld: (address: string) => boolean): SliceFact {
+export function withHeld(
+  slice: SliceFact,
+  isHeadless: boolean,
+  isHeld: (address: string) => boolean,
+): SliceFact {
   let held = false;
   const endpoints = slice.endpoints.map((endpoint) => {
     if (!isUnready(endpoint) || endpoint.serving || !isHeld(endpoint.address)) return endpoint;
     held = true;
-    return { ...endpoint, serving: true };
+    return { ...endpoint, serving: true, ready: isHeadless };
   });
   return held ? { ...slice, endpoints } : slice;
 }

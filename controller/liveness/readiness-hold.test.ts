@@ -253,7 +253,41 @@ test("in any history without an outage or a takeover nothing is held back", () =
     },
   ));
 
-test("four fifths of all endpoints that become unready within two seconds, in any order, are held back for the whole window", async () => {
+test("endpoints of a headless Service stay ready for the window, also if it is the only one", () => {
+  const stage = new HoldStage();
+  for (const n of [1, 2]) stage.set("demo/db-headless", `10.0.0.${n}`, "ready");
+  stage.hold.lost();
+  stage.hold.regained();
+  stage.setAll("unready");
+  assert.deepEqual(stage.words(), ["ready", "ready"]);
+  stage.clock.advance(WINDOW_MS - 1);
+  assert.deepEqual(stage.words(), ["ready", "ready"]);
+  stage.clock.advance(1);
+  assert.deepEqual(stage.words(), ["unready", "unready"]);
+});
+
+test("of a headless Service that loses one endpoint of two, the name of the other stays", () => {
+  const stage = new HoldStage();
+  for (const n of [1, 2]) stage.set("demo/db-headless", `10.0.0.${n}`, "ready");
+  stage.hold.lost();
+  stage.hold.regained();
+  stage.set("demo/db-headless", "10.0.0.1", "unready");
+  stage.clock.advance(PATIENCE_MS);
+  assert.deepEqual(stage.words(), ["unready", "ready"]);
+});
+
+test("endpoints of another Service that no kubelet reports do not end the hold", () => {
+  const stage = cluster();
+  for (let n = 10; n < 250; n++) stage.set("demo/static", `10.0.0.${n}`, "ready");
+  stage.hold.lost();
+  stage.hold.regained();
+  play(stage, "12345 unready");
+  stage.clock.advance(PATIENCE_MS + 1);
+  assert.deepEqual(stage.reported, ["held 5 of 245 in 2"]);
+  assert.equal(stage.word("demo/a", "10.0.0.1"), "held");
+});
+
+test("four fifths of all endpoints, or all of two Services, that become unready within two seconds, in any order, are held back for the whole window", async () => {
   const addresses = SERVICES.flatMap((service) => [1, 2, 3].map((n) => ({ service, n })));
   await forAll(
     [
@@ -271,7 +305,8 @@ test("four fifths of all endpoints that become unready within two seconds, in an
         stage.clock.advance(waits[i] ?? 0);
       }
       stage.clock.advance(WINDOW_MS - PATIENCE_MS - 1);
-      const collective = drops.length >= 0.8 * addresses.length;
+      const lost = SERVICES.filter((one) => drops.filter((d) => d.service === one).length === 3);
+      const collective = drops.length >= 0.8 * addresses.length || lost.length >= 2;
       for (const { service, n } of drops) {
         const word = stage.word(service, `10.0.0.${n}`);
         assert.equal(word, collective ? "held" : "unready");

@@ -4,6 +4,7 @@ import type { SliceFact } from "../model/facts.ts";
 import {
   type EndpointSets,
   isMassUnreadiness,
+  lostMost,
   type MassUnreadiness,
   readyAmong,
   sizeOf,
@@ -25,6 +26,7 @@ export interface ReadinessHoldOptions extends ReadinessHoldEvents {
   /** Services that have slices. */
   readonly services: () => Iterable<ObjectKey>;
   readonly slicesOf: (service: ObjectKey) => Iterable<SliceFact>;
+  readonly isHeadless: (service: ObjectKey) => boolean;
 }
 
 /** What a `ReadinessHold` reports. */
@@ -40,8 +42,8 @@ export interface ReadinessHoldEvents {
 /**
  * Holds back unreadiness after an outage of the control plane: for 30 s after contact is regained, and only for
  * listed endpoints that were ready before and do not terminate. Such an endpoint is published as `ready: false,
- * serving: true` for two seconds; if four fifths of all, in two Services or more, have become unready by then, until
- * the 30 s are over or all have recovered.
+ * serving: true` for two seconds; if four fifths of all, in two Services or more, or of each of two Services have become unready by then, until
+ * the 30 s are over or all have recovered. Those of a headless Service stay ready meanwhile, and one such Service is enough: its names must not disappear.
  *
  * No state survives a restart: `begin` derives what was ready from the published slices, and also opens a window.
  */
@@ -56,6 +58,8 @@ export class ReadinessHold {
   /** The endpoints of `#before` that are unready, and since when. */
   readonly #turned = new Map<ObjectKey, Map<string, number>>();
   #endpoints = 0;
+  /** Services that lost nearly all of `#before`. */
+  readonly #lost = new Set<ObjectKey>();
   /** Services whose endpoints are held back alone, oldest first. */
   #waiting: { readonly service: ObjectKey; readonly until: number }[] = [];
   #cancel: Cancel = () => undefined;
@@ -105,6 +109,8 @@ export class ReadinessHold {
     this.#endpoints += turned.size - (known?.size ?? 0);
     if (turned.size > 0) this.#turned.set(service, turned);
     else this.#turned.delete(service);
+    if (lostMost(turned.size, before.size)) this.#lost.add(service);
+    else this.#lost.delete(service);
     if (this.#isMass && this.#endpoints === 0) this.#release();
     if (joined) this.#holdBack(service, now);
   }
@@ -115,7 +121,12 @@ export class ReadinessHold {
     if (turned === undefined || this.#end === undefined) return slice;
     const now = this.#options.clock.now();
     if (now >= this.#end) return slice;
-    return withHeld(slice, (address) => this.#isHeld(turned.get(address), now));
+    const isHeadless = this.#options.isHeadless(slice.service);
+    const isLost = isHeadless && this.#lost.has(slice.service);
+    return withHeld(slice, isHeadless, (address) => {
+      const since = turned.get(address);
+      return (isLost && since !== undefined) || this.#isHeld(since, now);
+    });
   }
 
   /** Number of endpoints held back together. */
@@ -198,6 +209,7 @@ export class ReadinessHold {
     this.#before = undefined;
     this.#end = undefined;
     this.#turned.clear();
+    this.#lost.clear();
     this.#endpoints = 0;
     this.#waiting = [];
     if (this.#isLost) this.#remember();
@@ -211,6 +223,7 @@ export class ReadinessHold {
 
   #unreadiness(): MassUnreadiness {
     const before = sizeOf(this.#before ?? new Map());
-    return { endpoints: this.#endpoints, services: this.#turned.size, before };
+    const services = this.#turned.size;
+    return { endpoints: this.#endpoints, services, lost: this.#lost.size, before };
   }
 }

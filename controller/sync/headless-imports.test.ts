@@ -92,6 +92,35 @@ for (const onHub of [false, true]) {
   });
 }
 
+test("the names of the only exported Service stay while a control plane that returns reports its pods unready", async () => {
+  const world = new ControllerWorld(["c1", "c2"]);
+  const [c1, c2] = world.clusters;
+  const addresses = ["10.1.0.7", "10.1.0.9"];
+  const report = (dead: readonly string[]) =>
+    c1.serveAs(KEY, addresses, { ports: ["pg 5432"], isHeadless: true, dead });
+  for (const cluster of world.clusters) cluster.namespace("shop");
+  report([]);
+  c1.export(KEY);
+  await world.run(30_000);
+  c1.server.fail();
+  await world.pass(2 * MINUTE);
+  c1.server.down = false;
+  report(addresses);
+  for (let seconds = 0; seconds < 12; seconds += 2) {
+    await world.pass(2_000);
+    assert.deepEqual(c2.imported(), { [KEY]: "no vip 10.1.0.7 10.1.0.9" });
+  }
+  report([]);
+  await world.pass(2 * MINUTE);
+  report(addresses);
+  await world.pass(5_000);
+  assert.deepEqual(
+    c2.imported(),
+    { [KEY]: "no vip 10.1.0.7(dead) 10.1.0.9(dead)" },
+    "later it counts",
+  );
+});
+
 test("a headless import keeps its endpoints while its cluster or a peer is drained, in every cluster and without a window", async () => {
   const { world, c1, c2, c3 } = await open(false, "--drain-window", "60s");
   c1.annotate(world.drain(10));

@@ -51,6 +51,7 @@ export class LocalCluster {
       // The readiness of other clusters' endpoints is not reported by this control plane.
       slicesOf: (service) =>
         own.serviceSlices.factsOf(service).filter((slice) => !isForeign(slice, id())),
+      isHeadless: (service) => own.services.fact(service)?.service.properties?.headless ?? false,
       changed: (services) => {
         for (const service of services) own.exportChanged(service);
       },

@@ -49,7 +49,7 @@ for (const flavour of ["nft", "legacy"] as const) {
         "[?]preflight-service-range-IPv4 not-tested: No Service range is known: set --service-cidrs, or let the agent list ServiceCIDRs.",
         "[?]preflight-service-range-IPv6 not-tested: No Service range is known: set --service-cidrs, or let the agent list ServiceCIDRs.",
       ]);
-      assert.equal(Object.keys(lines).length, 17);
+      assert.equal(Object.keys(lines).length, 18);
     });
 
     test("one SYN proves that packets of pods pass our rules, and no other is sent", async () => {

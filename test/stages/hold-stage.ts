@@ -25,6 +25,7 @@ export class HoldStage {
     clock: this.clock,
     services: () => this.#fates.keys(),
     slicesOf: (service) => [this.slice(service)],
+    isHeadless: (service) => service.endsWith("-headless"),
     changed: (services) => {
       for (const service of services) this.#look(service);
     },

@@ -41,6 +41,7 @@ export class PreflightStage {
     this.#preflight = new Preflight({
       clusterSetCidrs: ranges.map(cidr),
       serviceCidrs: [],
+      nodeFault: () => "",
       listedServiceCidrs: () => [],
       requirements: requirementsOf(flavour, new ExtensionTrials(flavour, run)),
       lockFile: "/run/clusterset-agent.lock",
