@@ -29,11 +29,9 @@ async function metric(cluster: MemoryCluster, name: string): Promise<string[]> {
 }
 
 async function twoClusters() {
-  const world = new ControllerWorld(["c1", "c2"]);
-  const [c1, c2] = world.clusters;
-  c2.namespace("shop");
-  world.start();
-  return { world, c1, c2 };
+  const opened = ControllerWorld.of(["c1", "c2"]);
+  opened.world.start();
+  return opened;
 }
 
 test("a replica is ready once its cluster is listed and identified, whatever the state of peers", async () => {
@@ -119,7 +117,6 @@ test("/debug shows the state of each cluster and its reason", async () => {
 
 test("parts that cannot be imported are counted and shown until they can be imported or are gone", async () => {
   const { world, c1, c2 } = await twoClusters();
-  c1.namespace("shop");
   const gauge = async () =>
     (await metric(c1, "refused_parts{")).filter((line) => !line.endsWith(" 0"));
   const refused = async () => {
@@ -161,13 +158,8 @@ test("a metric shows how many exported services have their nearest ready endpoin
   const { world, c1, c2 } = await twoClusters();
   const present = async (cluster: typeof c1) =>
     (await metric(cluster, "exported_imports{")).filter((line) => !line.endsWith(" 0"));
-  c1.namespace("shop");
-  for (const [cluster, address] of [
-    [c1, "10.1.0.7"],
-    [c2, "10.2.0.7"],
-  ] as const) {
-    cluster.offer("shop/web", [address]);
-  }
+  c1.offer("shop/web", ["10.1.0.7"]);
+  c2.offer("shop/web", ["10.2.0.7"]);
   await world.pass(20_000);
   assert.deepEqual(await present(c1), ['nearest="local",exported_here="true"} 1']);
   c1.serve("shop/web", []);

@@ -37,9 +37,7 @@ function backends(cluster: MemoryCluster, port: number): string[] {
 
 /** Clusters in step that export these ports. */
 async function exporting(onHub: boolean, ...words: readonly string[]) {
-  const world = new ControllerWorld(["c1", "c2", "c3"], undefined, onHub);
-  const [c1, c2] = world.clusters;
-  for (const cluster of world.clusters) cluster.namespace("shop");
+  const { world, c1, c2 } = ControllerWorld.of(["c1", "c2", "c3"], undefined, onHub);
   world.start();
   for (const cluster of [c1, c2]) {
     serve(cluster, ...words);

@@ -366,10 +366,9 @@ test("a hub that is restored or rebuilt removes no import, and contains all reco
     RUNS,
     [outages, numbers],
     async ({ isEmpty, later, age, ahead, away, delay }, stream) => {
-      const world = ControllerWorld.withHub(["c1", "c2", "c3"], () => stream.next().value ?? 0);
+      const { world } = ControllerWorld.withHub(["c1", "c2", "c3"], () => stream.next().value ?? 0);
       const { hub } = world;
       assert.ok(hub);
-      for (const cluster of world.clusters) cluster.namespace("shop");
       await world.run(15_000);
       await publish(world, ["web", "cache"], 2);
       const backup = hub.objects.save(isEmpty ? ["namespaces"] : undefined);

@@ -4,9 +4,8 @@ import type { Fields } from "../../test/doubles/memory/fields.ts";
 import { ControllerWorld, type MemoryCluster } from "../../test/stages/controller-world.ts";
 
 test("an export is imported by every cluster with its namespace, and nothing is written at rest", async () => {
-  const world = new ControllerWorld(["c1", "c2", "c3"]);
-  const [c1, c2, c3] = world.clusters;
-  for (const cluster of [c1, c2]) cluster.namespace("shop");
+  const { world, c1, c2, c3 } = ControllerWorld.of(["c1", "c2", "c3"]);
+  c3.delete("Namespace", "shop");
   world.start();
   c1.offer("shop/web", ["10.1.0.7"]);
   await world.pass(5000);
@@ -21,9 +20,8 @@ test("an export is imported by every cluster with its namespace, and nothing is 
 });
 
 test("of two clusters with one ID on a hub the second publishes nothing, imports its own endpoints, and both report it", async () => {
-  const world = ControllerWorld.withHub(["c1", "c1-other", "c2"]);
+  const { world } = ControllerWorld.withHub(["c1", "c1-other", "c2"]);
   const [first, second, c2] = world.clusters;
-  for (const cluster of world.clusters) cluster.namespace("shop");
   first.offer("shop/web", ["10.1.0.7"]);
   first.start();
   c2.start();
@@ -46,10 +44,8 @@ test("of two clusters with one ID on a hub the second publishes nothing, imports
 });
 
 test("a label that is no longer exported is removed, another writer's label stays", async () => {
-  const world = new ControllerWorld(["c1"]);
-  const [c1] = world.clusters;
+  const { world, c1 } = ControllerWorld.of(["c1"]);
   world.start();
-  c1.namespace("shop");
   c1.serve("shop/web", ["10.1.0.7"]);
   const metadata = { namespace: "shop", name: "web" };
   const exported = { kind: "ServiceExport", metadata };
@@ -74,8 +70,7 @@ test("a label that is no longer exported is removed, another writer's label stay
 });
 
 test("a Secret with an unusable kubeconfig removes nothing, even across a restart, and a fixed one reconnects", async () => {
-  const world = await ControllerWorld.withExport(["c1", "c2"]);
-  const [c1, c2] = world.clusters;
+  const { world, c1, c2 } = await ControllerWorld.withExport(["c1", "c2"]);
   world.misguided.add("c1");
   await c2.restart();
   await world.pass(60_000);
@@ -97,9 +92,7 @@ test("a Secret with an unusable kubeconfig removes nothing, even across a restar
 test("a controller that is stopped leaves no timer, whether its peers and its hub are there or not", async () => {
   for (const isDown of [false, true]) {
     for (const onHub of [false, true]) {
-      const world = new ControllerWorld(["c1", "c2"], undefined, onHub);
-      const [c1] = world.clusters;
-      c1.namespace("shop");
+      const { world, c1 } = ControllerWorld.of(["c1", "c2"], undefined, onHub);
       c1.offer("shop/web", ["10.1.0.7"]);
       await world.run(60_000);
       if (isDown) for (const server of [c1.server, world.hub]) server?.fail();
@@ -116,15 +109,9 @@ const REASONS = ["EndpointsFartherAway", "EndpointsNearer", "NoReadyEndpoint"];
 const eventsOf = (cluster: MemoryCluster) => cluster.events("ServiceImport", ...REASONS);
 
 async function open() {
-  const world = new ControllerWorld(["c1", "c2"]);
-  const [c1, c2] = world.clusters;
-  for (const [cluster, address] of [
-    [c1, "10.1.0.7"],
-    [c2, "10.2.0.7"],
-  ] as const) {
-    cluster.namespace("shop");
-    cluster.offer(KEY, [address]);
-  }
+  const { world, c1, c2 } = ControllerWorld.of(["c1", "c2"]);
+  c1.offer(KEY, ["10.1.0.7"]);
+  c2.offer(KEY, ["10.2.0.7"]);
   await world.run(40_000);
   return { world, c1, c2 };
 }

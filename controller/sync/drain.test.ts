@@ -13,12 +13,8 @@ const RECORD = "c1.rotation.clusterset-proxy.io";
 
 /** Two members of a hub, of which c1 exports shop/web; `flags` of both. */
 async function open(...flags: readonly string[]) {
-  const world = ControllerWorld.withHub(["c1", "c2"]);
-  const [c1, c2] = [world.cluster("c1"), world.cluster("c2")];
-  for (const cluster of world.clusters) {
-    cluster.flags = flags;
-    cluster.namespace("shop");
-  }
+  const { world, c1, c2 } = ControllerWorld.withHub(["c1", "c2"]);
+  for (const cluster of world.clusters) cluster.flags = flags;
   c1.offer("shop/web", ["10.1.0.7"]);
   await world.run(40_000);
   for (const cluster of world.clusters) assert.deepEqual(cluster.imported(), USED);
@@ -154,8 +150,7 @@ test("a drain whose object cannot be read after a start ends at its time, and is
 });
 
 test("a peer's drain that cannot be read after a start is known until its end, and over when the peer can be read", async () => {
-  const world = await ControllerWorld.withExport(["c1", "c2"]);
-  const [c1, c2] = [world.cluster("c1"), world.cluster("c2")];
+  const { world, c1, c2 } = await ControllerWorld.withExport(["c1", "c2"]);
   await world.pass(40_000);
   c1.annotate(world.drain(10));
   await world.pass(5000);
@@ -231,12 +226,8 @@ test("a drain that was removed on the hub while the controller was down ends whe
 });
 
 async function inMesh(...flags: readonly string[]) {
-  const world = new ControllerWorld(["c1", "c2", "c3"]);
-  for (const cluster of world.clusters) {
-    cluster.flags = flags;
-    cluster.namespace("shop");
-  }
-  const [c1, c2, c3] = world.clusters;
+  const { world, c1, c2, c3 } = ControllerWorld.of(["c1", "c2", "c3"]);
+  for (const cluster of world.clusters) cluster.flags = flags;
   c1.offer("shop/web", ["10.1.0.7"]);
   await world.run(40_000);
   for (const cluster of world.clusters) assert.deepEqual(cluster.imported(), USED);
@@ -333,11 +324,9 @@ test("slices show nodes the windows in which they leave and return, also when th
 });
 
 test("a cluster that drains itself while the hub is down leaves its own endpoints at once, also after a restart", async () => {
-  const world = ControllerWorld.withHub(["c1", "c2"]);
-  const [c1, c2] = world.clusters;
+  const { world, c1, c2 } = ControllerWorld.withHub(["c1", "c2"]);
   const { hub } = world;
-  assert.ok(c1 && c2 && hub);
-  for (const cluster of world.clusters) cluster.namespace("shop");
+  assert.ok(hub);
   c1.offer("shop/web", ["10.1.0.7"]);
   world.start();
   // Its description has just changed, and changes again after 30 s only.

@@ -14,15 +14,11 @@ const conflictOf = (cluster: MemoryCluster) =>
   cluster.condition("serviceexports", "shop/web", "Conflict").reason;
 
 test("conflicts and their end are reported while a member was never synced", async () => {
-  const world = new ControllerWorld(["c1", "c2", "c3"]);
-  const [c1, c2] = world.clusters;
+  const { world, c1, c2 } = ControllerWorld.of(["c1", "c2", "c3"]);
   const serve = (port: number) => c2.serve("shop/web", ["10.2.0.7"], [], port);
   c1.serve("shop/web", ["10.1.0.7"]);
   serve(8080);
-  for (const cluster of [c1, c2]) {
-    cluster.namespace("shop");
-    cluster.start();
-  }
+  for (const cluster of [c1, c2]) cluster.start();
   await world.pass(5000);
   for (const cluster of [c1, c2]) cluster.export("shop/web");
   const told = () => [c1, c2].map(conflictOf);
@@ -39,14 +35,12 @@ test("conflicts and their end are reported while a member was never synced", asy
 
 for (const onHub of [false, true]) {
   test(`${onHub ? "on a hub" : "in a mesh"}: an export whose endpoints are all left out says so, until they are used, also after a restart`, async () => {
-    const world = new ControllerWorld(["c1", "c2"], undefined, onHub);
-    const [c1, c2] = world.clusters;
+    const { world, c1, c2 } = ControllerWorld.of(["c1", "c2"], undefined, onHub);
     const used = onHub ? "Exported" : "Ready";
     const reasons = () =>
       world.clusters.map((one) => one.condition("serviceexports", "shop/web").reason);
     const serve = (port: number, addresses = ["10.2.0.7"]) =>
       c2.serve("shop/web", addresses, [], port);
-    for (const cluster of world.clusters) cluster.namespace("shop");
     c1.offer("shop/web", ["10.1.0.7"]);
     await world.run(5000);
     c2.offer("shop/web", ["10.2.0.7"]);
@@ -81,10 +75,8 @@ const NAMES = ["shop/api", "shop/cart", "shop/web"];
 const LATE_MS = 50;
 
 test("an export deleted right after its status write is withdrawn, even if the watch reports it before the answer", async () => {
-  const world = new ControllerWorld(["c1", "c2"]);
-  const [c1, c2] = world.clusters;
+  const { world, c1, c2 } = ControllerWorld.of(["c1", "c2"]);
   for (const cluster of world.clusters) {
-    cluster.namespace("shop");
     for (const key of NAMES) cluster.offer(key, [cluster === c1 ? "10.1.0.7" : "10.2.0.7"]);
   }
   await world.run(20_000);
@@ -285,9 +277,7 @@ test("an import says in its condition why endpoints of a peer were rejected, unt
 
 for (const onHub of [false, true]) {
   test(`${onHub ? "on a hub" : "in a mesh"}: an export says that other clusters reject endpoints, until they do not, also after a restart`, async () => {
-    const world = new ControllerWorld(["c1", "c2"], undefined, onHub);
-    const [c1, c2] = world.clusters;
-    for (const cluster of world.clusters) cluster.namespace("shop");
+    const { world, c1, c2 } = ControllerWorld.of(["c1", "c2"], undefined, onHub);
     c1.offer("shop/web", ["10.1.0.7", "203.0.113.5", "203.0.113.6"]);
     await world.run(20_000);
     const place = onHub ? "Published to the hub" : "Published to this cluster's registry";

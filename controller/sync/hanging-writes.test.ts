@@ -29,8 +29,7 @@ function intercept(
 
 /** c1 exports shop/web and bank/api, which c2 imports. */
 async function two() {
-  const world = new ControllerWorld(["c1", "c2"]);
-  const [c1, c2] = world.clusters;
+  const { world, c1, c2 } = ControllerWorld.of(["c1", "c2"]);
   for (const cluster of world.clusters)
     for (const name of ["shop", "bank"]) cluster.namespace(name);
   c1.offer("shop/web", ["10.1.0.7"]);
@@ -56,8 +55,7 @@ for (const answer of ["ends at the timeout", "lets it through after five seconds
 }
 
 test("a webhook of all namespaces that hangs for new slices: removals, statuses, Leases and the withdrawal of a dead cluster go on", async () => {
-  const world = new ControllerWorld(["c1", "c2", "c3"]);
-  const [c1, c2, c3] = world.clusters;
+  const { world, c1, c2, c3 } = ControllerWorld.of(["c1", "c2", "c3"]);
   const names = Array.from({ length: 40 }, (_, i) => `ns-${i % 20}/web-${i}`);
   for (const cluster of world.clusters) for (let i = 0; i < 20; i++) cluster.namespace(`ns-${i}`);
   for (const key of names)

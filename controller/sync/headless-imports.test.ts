@@ -17,12 +17,8 @@ function serve(cluster: MemoryCluster, addresses: readonly string[], isHeadless 
 
 /** Clusters with a headless Service of two families, of which c1 exports first; c3 only imports. */
 async function open(onHub = false, ...flags: readonly string[]) {
-  const world = new ControllerWorld(["c1", "c2", "c3"], undefined, onHub);
-  const [c1, c2, c3] = world.clusters;
-  for (const cluster of world.clusters) {
-    cluster.flags = flags;
-    cluster.namespace("shop");
-  }
+  const { world, c1, c2, c3 } = ControllerWorld.of(["c1", "c2", "c3"], undefined, onHub);
+  for (const cluster of world.clusters) cluster.flags = flags;
   serve(c1, ["10.1.0.7", "10.1.0.8", "fd00:10::7"]);
   serve(c2, ["10.2.0.7"]);
   c1.export(KEY);
@@ -93,12 +89,10 @@ for (const onHub of [false, true]) {
 }
 
 test("the names of the only exported Service stay while a control plane that returns reports its pods unready", async () => {
-  const world = new ControllerWorld(["c1", "c2"]);
-  const [c1, c2] = world.clusters;
+  const { world, c1, c2 } = ControllerWorld.of(["c1", "c2"]);
   const addresses = ["10.1.0.7", "10.1.0.9"];
   const report = (dead: readonly string[]) =>
     c1.serveAs(KEY, addresses, { ports: ["pg 5432"], isHeadless: true, dead });
-  for (const cluster of world.clusters) cluster.namespace("shop");
   report([]);
   c1.export(KEY);
   await world.run(30_000);
@@ -142,9 +136,7 @@ test("a headless import keeps its endpoints while its cluster or a peer is drain
 for (const restarts of [false, true]) {
   const when = restarts ? ", also if its controller restarts" : "";
   test(`endpoints of a stale cluster are a last resort while its import has a VIP, and ready while it is headless${when}`, async () => {
-    const world = new ControllerWorld(["c1", "c2"]);
-    const [c1, c2] = world.clusters;
-    for (const cluster of world.clusters) cluster.namespace("shop");
+    const { world, c1, c2 } = ControllerWorld.of(["c1", "c2"]);
     serve(c2, ["10.2.0.7"], false);
     serve(c1, ["10.1.0.7", "10.1.0.8"]);
     c2.export(KEY);

@@ -16,10 +16,9 @@ const REGISTRY = "clusterset-registry-c1";
 
 /** Two clusters and a hub; c1 exports shop/web with the endpoint 10.1.0.7. */
 async function onHub() {
-  const world = ControllerWorld.withHub(["c1", "c2"]);
+  const { world } = ControllerWorld.withHub(["c1", "c2"]);
   const { hub } = world;
   assert.ok(hub);
-  for (const cluster of world.clusters) cluster.namespace("shop");
   const c1 = world.cluster("c1");
   c1.offer("shop/web", ["10.1.0.7"]);
   await world.run(60_000);
@@ -218,9 +217,7 @@ const ALL = Object.fromEntries(NAMES.map((key) => [key, "vip 10.1.0.7"]));
 
 /** Two clusters and a hub; c1 exports three Services. */
 async function published(): Promise<readonly [ControllerWorld, MemoryCluster, MemoryCluster]> {
-  const world = ControllerWorld.withHub(["c1", "c2"]);
-  const [c1, c2] = world.clusters;
-  for (const cluster of world.clusters) cluster.namespace("shop");
+  const { world, c1, c2 } = ControllerWorld.withHub(["c1", "c2"]);
   world.start();
   for (const key of NAMES) c1.offer(key, ["10.1.0.7"]);
   await world.pass(5000);
@@ -310,8 +307,7 @@ test("one of three exports that was deleted while the controller was away is wit
 });
 
 test("missing Secrets of all peers after a restart remove nothing for ten seconds", async () => {
-  const world = await ControllerWorld.withExport(["c1", "c2"]);
-  const [, c2] = world.clusters;
+  const { world, c2 } = await ControllerWorld.withExport(["c1", "c2"]);
   await c2.stop();
   c2.delete("Secret", "clusterset-proxy/peer-c1");
   c2.start();
@@ -347,9 +343,7 @@ test("scaling to zero and back is never handled as a mass loss, in any order wit
   const ends = fc.tuple(steps, relist, steps, relist, steps);
   const random = fc.infiniteStream(fc.double({ min: 0, max: 0.999, noNaN: true }));
   await forMany(RUNS, [ends, random], async (parts, stream) => {
-    const world = new ControllerWorld(["c1", "c2"], () => stream.next().value ?? 0);
-    const [c1, c2] = world.clusters;
-    for (const cluster of world.clusters) cluster.namespace("shop");
+    const { world, c1, c2 } = ControllerWorld.of(["c1", "c2"], () => stream.next().value ?? 0);
     const counts = new Map<string, number>(SCALED.map((name) => [name, 130]));
     for (const name of SCALED) c1.offer(name, addresses(130));
     await world.run(15_000);

@@ -10,8 +10,7 @@ import {
 import { TASK_KINDS } from "../model/task.ts";
 
 test("backoff applies to another controller that reverts an import after each write", async () => {
-  const world = await ControllerWorld.withExport(["c1"]);
-  const [c1] = world.clusters;
+  const { world, c1 } = await ControllerWorld.withExport(["c1"]);
   const theirs = {
     kind: "ServiceImport",
     metadata: { namespace: "shop", name: "web" },
@@ -35,8 +34,7 @@ test("backoff applies to another controller that reverts an import after each wr
 });
 
 test("backoff applies to another controller that reverts the status of an export after each write", async () => {
-  const world = await ControllerWorld.withExport(["c1"]);
-  const [c1] = world.clusters;
+  const { world, c1 } = await ControllerWorld.withExport(["c1"]);
   const { objects } = c1.server;
   const theirs = {
     kind: "ServiceExport",
@@ -90,8 +88,7 @@ test("an import that a user creates while the controller creates it is adopted w
 });
 
 test("a slice under the name of an imported one, without its labels, is taken over", async () => {
-  const world = await ControllerWorld.withExport(["c1", "c2"]);
-  const [, c2] = world.clusters;
+  const { world, c2 } = await ControllerWorld.withExport(["c1", "c2"]);
   const { objects } = c2.server;
   const [slice] = objects.list("endpointslices").filter((object) => isImported(object));
   assert.ok(slice);
@@ -108,8 +105,7 @@ test("a slice under the name of an imported one, without its labels, is taken ov
 });
 
 test("a record that lost its label is published again", async () => {
-  const world = await ControllerWorld.withExport(["c1", "c2"]);
-  const [c1] = world.clusters;
+  const { world, c1 } = await ControllerWorld.withExport(["c1", "c2"]);
   const { objects } = c1.server;
   const key = "clusterset-registry-c1/web.shop";
   const record = objects.get("serviceimports", key);
@@ -156,8 +152,7 @@ async function tasksAfter(
 }
 
 test("a write of our own queues only the reconciles that depend on it", async () => {
-  const world = await ControllerWorld.withExport(["c1"]);
-  const c1 = world.cluster("c1");
+  const { world, c1 } = await ControllerWorld.withExport(["c1"]);
   await world.pass(60_000);
   const endpoints = await tasksAfter(world, () => c1.serve("shop/web", ["10.1.0.8"]));
   // The import is reconciled at once, and when the registry has the slice: its name and packing are the registry's.
@@ -169,8 +164,7 @@ test("a write of our own queues only the reconciles that depend on it", async ()
 });
 
 test("a write of another writer to an import queues a reconcile", async () => {
-  const world = await ControllerWorld.withExport(["c1"]);
-  const c1 = world.cluster("c1");
+  const { world, c1 } = await ControllerWorld.withExport(["c1"]);
   await world.pass(60_000);
   const counts = await tasksAfter(world, () =>
     c1.apply({
@@ -187,9 +181,7 @@ const SPEC = /\/namespaces\/shop\/serviceimports\/web\?/;
 const PAUSE_MS = 60_000;
 
 test("a reconcile whose clock passes the end of the Lease between two writes does not send the second one", async () => {
-  const world = new ControllerWorld(["c1"]);
-  const c1 = world.cluster("c1");
-  c1.namespace("shop");
+  const { world, c1 } = ControllerWorld.of(["c1"]);
   await world.run(5000);
   const { server } = c1;
   const late: string[] = [];

@@ -15,9 +15,7 @@ const SERVICES: Readonly<Record<string, readonly string[]>> = {
 
 /** Two clusters; the first one exports both Services, and no readiness is held back any more. */
 async function begin() {
-  const world = new ControllerWorld(["c1", "c2"]);
-  const [c1, c2] = world.clusters;
-  for (const cluster of world.clusters) cluster.namespace("shop");
+  const { world, c1, c2 } = ControllerWorld.of(["c1", "c2"]);
   for (const [key, addresses] of Object.entries(SERVICES)) c1.offer(key, addresses);
   await world.run(60_000);
   assert.deepEqual(c2.imported(), all(""));
@@ -110,8 +108,10 @@ test("a cluster whose API server was unavailable for minutes is alive again for 
     Number(process.env.RUNS ?? 4),
     [fc.integer({ min: 60, max: 240 }), numbers],
     async (seconds, stream) => {
-      const world = await ControllerWorld.withExport(["c1", "c2"], () => stream.next().value ?? 0);
-      const [c1, c2] = world.clusters;
+      const { world, c1, c2 } = await ControllerWorld.withExport(
+        ["c1", "c2"],
+        () => stream.next().value ?? 0,
+      );
       await world.pass(15_000);
       c1.server.fail();
       await world.pass(seconds * 1000);
@@ -124,8 +124,10 @@ test("a cluster whose API server was unavailable for minutes is alive again for 
 
 test("a cluster that returns has its present endpoints, never those from before its failure", () =>
   forMany(Number(process.env.RUNS ?? 16), [numbers], async (stream) => {
-    const world = await ControllerWorld.withExport(["c1", "c2"], () => stream.next().value ?? 0);
-    const [c1, c2] = world.clusters;
+    const { world, c1, c2 } = await ControllerWorld.withExport(
+      ["c1", "c2"],
+      () => stream.next().value ?? 0,
+    );
     await world.pass(15_000);
     c1.server.fail();
     c1.kill();
@@ -147,8 +149,7 @@ test("a cluster that returns has its present endpoints, never those from before 
   }));
 
 test("a cluster that returns without its objects has none of its endpoints used from before its failure", async () => {
-  const world = await ControllerWorld.withExport(["c1", "c2"], () => 0.5);
-  const [c1, c2] = world.clusters;
+  const { world, c1, c2 } = await ControllerWorld.withExport(["c1", "c2"], () => 0.5);
   await world.pass(15_000);
   c1.server.fail();
   c1.kill();
@@ -182,7 +183,7 @@ test("a cluster that returns without its objects has none of its endpoints used 
 for (const seed of [1, 2, 3, 4, 5]) {
   test(`after an outage of its own API server, a cluster never uses its own endpoints as a last resort (seed ${seed})`, async () => {
     const chance = new Chance(seed);
-    const world = await ControllerWorld.withExport(["c1", "c2"], () => chance.next());
+    const { world } = await ControllerWorld.withExport(["c1", "c2"], () => chance.next());
     const c1 = world.cluster("c1");
     await world.pass(10_000);
     c1.server.fail();
@@ -206,10 +207,8 @@ test("after a leader is killed right before a renewal, another replica takes ove
     Number(process.env.RUNS ?? 5),
     [seconds, fc.nat(999), numbers],
     async (leaseSeconds, part, stream) => {
-      const world = new ControllerWorld(["c1", "c2"], () => stream.next().value ?? 0);
-      const [c1, c2] = world.clusters;
+      const { world, c1, c2 } = ControllerWorld.of(["c1", "c2"], () => stream.next().value ?? 0);
       world.leaseSeconds = leaseSeconds;
-      for (const cluster of world.clusters) cluster.namespace("shop");
       c1.offer("shop/web", ["10.1.0.7"]);
       await world.run(5000);
       c1.start();
@@ -230,10 +229,8 @@ test("after a leader is killed right before a renewal, another replica takes ove
 });
 
 test("a leader with the shortest Lease can write even if answers take a second", async () => {
-  const world = new ControllerWorld(["c1"]);
-  const [c1] = world.clusters;
+  const { world, c1 } = ControllerWorld.of(["c1"]);
   world.leaseSeconds = LEASE_CHOICE.least;
-  c1.namespace("shop");
   await world.run(5000);
   c1.server.weather = { delay: 500, lost: 0 };
   await world.pass(20_000);

@@ -15,7 +15,6 @@ async function exporting(
   const world = new ControllerWorld(Object.keys(specs));
   for (const [i, cluster] of world.clusters.entries()) {
     cluster.flags = flags;
-    cluster.namespace("shop");
     cluster.serve(KEY, [`10.${i + 1}.0.7`]);
     exportAs(cluster, specs[cluster.id]);
   }

@@ -49,7 +49,7 @@ test("annotations on a peer's Secret say in which namespaces it may export, and 
 });
 
 test("on a hub the annotations are on the namespace of the registry", async () => {
-  const world = ControllerWorld.withHub(["c1", "c2"]);
+  const { world } = ControllerWorld.withHub(["c1", "c2"]);
   const [c1, c2] = fill(world);
   world.declare("c1", { [ALLOWED]: "shop" });
   await world.run(15_000);
@@ -64,9 +64,7 @@ const FAILED = "Failed to write a ClusterProperty; retrying";
 
 /** Two members of a hub, of which c1 exports two endpoints, one in each of two ranges. */
 function twoRanges(ranges: string) {
-  const world = ControllerWorld.withHub(["c1", "c2"]);
-  const [c1, c2] = world.clusters;
-  for (const cluster of world.clusters) cluster.namespace("shop");
+  const { world, c1, c2 } = ControllerWorld.withHub(["c1", "c2"]);
   c1.offer("shop/web", ["10.1.0.7", "10.9.0.9"]);
   const declare = (text: string) =>
     world.declare("c1", { "clusterset-proxy.io/endpoint-cidrs": text });
@@ -150,8 +148,7 @@ for (const [what, name, value] of [
 }
 
 test("imports of a deleted namespace are not counted, those of a recreated one are", async () => {
-  const world = await ControllerWorld.withExport(["c1", "c2"]);
-  const [, c2] = world.clusters;
+  const { world, c2 } = await ControllerWorld.withExport(["c1", "c2"]);
   const counted = async () =>
     /clusterset_controller_imports\{reason="exported"\} (\d+)/.exec(await c2.metrics.text())?.[1];
   assert.equal(await counted(), "1");
@@ -171,8 +168,7 @@ test("imports of a deleted namespace are not counted, those of a recreated one a
 });
 
 test("the region of a cluster that joins applies at once, although it is the last of three properties that are applied together", async () => {
-  const world = await ControllerWorld.withExport(["c1", "c2"]);
-  const [c1, c2] = world.clusters;
+  const { world, c1, c2 } = await ControllerWorld.withExport(["c1", "c2"]);
   for (const [name, value] of [
     ["clusterset.k8s.io", "all"],
     ["tier.example.com", "gold"],

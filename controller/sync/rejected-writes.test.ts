@@ -15,9 +15,7 @@ function pods(cluster: number, count: number): string[] {
 
 /** c1 to c3 export shop/web. */
 async function three() {
-  const world = new ControllerWorld(["c1", "c2", "c3"]);
-  const [c1, c2, c3] = world.clusters;
-  for (const cluster of world.clusters) cluster.namespace("shop");
+  const { world, c1, c2, c3 } = ControllerWorld.of(["c1", "c2", "c3"]);
   c1.offer(KEY, ["10.1.0.7"]);
   c3.offer(KEY, ["10.3.0.7"]);
   await world.run(5000);
@@ -148,9 +146,7 @@ test("an import that may not be deleted says so, and names no cluster any more",
 });
 
 test("an import that may be deleted at last goes, also while a cluster that has nothing to do with it was never listed", async () => {
-  const world = new ControllerWorld(["c1", "c2", "c3"]);
-  const [c1, c2, c3] = [world.cluster("c1"), world.cluster("c2"), world.cluster("c3")];
-  for (const cluster of world.clusters) cluster.namespace("shop");
+  const { world, c1, c2, c3 } = ControllerWorld.of(["c1", "c2", "c3"]);
   c3.server.down = true;
   c1.offer(KEY, ["10.1.0.7"]);
   c1.start();
@@ -333,9 +329,7 @@ test("an export whose record or slices are rejected says why, in its condition a
 });
 
 test("a registry whose Lease cannot be created: exports say so, until it can", async () => {
-  const world = ControllerWorld.withHub(["c1", "c2"]);
-  const [c1, c2] = world.clusters;
-  for (const cluster of world.clusters) cluster.namespace("shop");
+  const { world, c1, c2 } = ControllerWorld.withHub(["c1", "c2"]);
   c1.offer(KEY, ["10.1.0.7"]);
   world.hub?.denied.set("clusterset-registry-c1/cluster", "no right to write Leases");
   await world.run(10_000);

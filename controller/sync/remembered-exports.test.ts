@@ -18,9 +18,8 @@ function serve(cluster: MemoryCluster, serving: Serving = {}): void {
 
 /** c1, c2 and c3; those of `exporters` export, the oldest first. */
 async function open(exporters: Readonly<Record<string, Serving>>, onHub = false) {
-  const names = ["c1", "c2", "c3"] as const;
-  const world = onHub ? ControllerWorld.withHub(names) : new ControllerWorld(names);
-  for (const cluster of world.clusters) cluster.namespace("shop");
+  const opened = ControllerWorld.of(["c1", "c2", "c3"], undefined, onHub);
+  const { world } = opened;
   await world.run(20_000);
   for (const [id, serving] of Object.entries(exporters)) {
     serve(world.cluster(id), serving);
@@ -28,8 +27,7 @@ async function open(exporters: Readonly<Record<string, Serving>>, onHub = false)
     await world.pass(10_000);
   }
   await world.pass(20_000);
-  const [c1, c2, c3] = world.clusters;
-  return { world, c1, c2, c3 };
+  return opened;
 }
 
 /** An import as clients and users see it. */
@@ -218,10 +216,8 @@ const NAMES = Array.from({ length: 10 }, (_, i) => `shop/web-${i}`);
 
 /** Clusters in sync that both export each of `NAMES`; c1 has no endpoint of the first. */
 async function manyImports() {
-  const world = new ControllerWorld(["c1", "c2"]);
-  const [c1, c2] = world.clusters;
+  const { world, c1, c2 } = ControllerWorld.of(["c1", "c2"]);
   for (const [i, cluster] of world.clusters.entries()) {
-    cluster.namespace("shop");
     for (const [j, key] of NAMES.entries()) {
       cluster.offer(key, i + j === 0 ? [] : [`10.${i + 1}.0.${j + 1}`]);
     }

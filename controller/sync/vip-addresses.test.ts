@@ -38,8 +38,7 @@ function holderOf(cluster: MemoryCluster, vip: string): string | undefined {
 
 /** Clusters with shop/web, which c1 exports, the namespace `evil`, and c2, whose imports are looked at. */
 async function stage(random?: () => number) {
-  const world = await ControllerWorld.withExport(["c1", "c2"], random);
-  const c2 = world.cluster("c2");
+  const { world, c2 } = await ControllerWorld.withExport(["c1", "c2"], random);
   c2.namespace("evil");
   await world.pass(5000);
   const [vip = ""] = vipsOf(c2, "shop/web");
@@ -112,7 +111,6 @@ test("without IPAddresses, before Kubernetes 1.33, imports get VIPs, and a rival
   const world = new ControllerWorld(["c1", "c2"]);
   const c2 = world.cluster("c2");
   for (const { server } of world.clusters) server.unserved.add("ipaddresses");
-  for (const cluster of world.clusters) cluster.namespace("shop");
   c2.namespace("evil");
   world.cluster("c1").offer("shop/web", ["10.1.0.7"]);
   await world.run(60_000);
@@ -201,10 +199,8 @@ test("an export that adopts an import with a refused VIP keeps it, and is not re
 });
 
 test("an import that waits for a VIP gets one as soon as another import gives it back", async () => {
-  const world = new ControllerWorld(["c1", "c2"]);
-  const [c1, c2] = world.clusters;
+  const { world, c1, c2 } = ControllerWorld.of(["c1", "c2"]);
   c2.ranges = "241.0.0.0/29";
-  for (const cluster of world.clusters) cluster.namespace("shop");
   const names = Array.from({ length: 12 }, (_, i) => `shop/web-${i}`);
   for (const [i, key] of names.entries()) c1.offer(key, [`10.1.0.${i + 1}`]);
   await world.run(20_000);
@@ -229,9 +225,7 @@ const LATE_SEEDS = process.env.SEEDS?.split(",").map(Number) ?? [20, 23, 26];
 for (const seed of LATE_SEEDS) {
   test(`imports never share a VIP, even if an unanswered write was done and is reported late (seed ${seed})`, async () => {
     const chance = new Chance(seed);
-    const world = new ControllerWorld(["c1", "c2"], () => chance.next());
-    const [c1, c2] = world.clusters;
-    for (const cluster of world.clusters) cluster.namespace("shop");
+    const { world, c1, c2 } = ControllerWorld.of(["c1", "c2"], () => chance.next());
     await world.run(20_000);
     c2.server.weather = { delay: 1400, lost: 0.2 };
     for (const [i, key] of NAMES.entries()) {

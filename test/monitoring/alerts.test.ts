@@ -152,9 +152,7 @@ async function scrape({ controller, metrics }: MemoryCluster): Promise<Map<strin
 
 /** The series of a run, as promtool reads them. */
 async function run({ begin, each }: Fault): Promise<object[]> {
-  const world = new ControllerWorld(["c1", "c2"]);
-  const [c1] = world.clusters;
-  c1.namespace("shop");
+  const { world, c1 } = ControllerWorld.of(["c1", "c2"]);
   begin?.(c1, world);
   c1.offer("shop/web", ["10.1.0.7"]);
   world.start();

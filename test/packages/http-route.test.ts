@@ -25,11 +25,8 @@ describe("Envoy Gateway, with an HTTPRoute to a ServiceImport", () => {
     program = execFileSync(join(import.meta.dirname, "../kubernetes/envoy-gateway/build"), {
       encoding: "utf8",
     }).trim();
-    const world = new ControllerWorld(["c1", "c2", "c3"]);
-    const [c1, , c3] = world.clusters;
-    assert.ok(c1 && c3);
+    const { world, c1, c3 } = ControllerWorld.of(["c1", "c2", "c3"]);
     for (const [i, cluster] of world.clusters.entries()) {
-      cluster.namespace("shop");
       cluster.serve(KEY, [`10.${i + 1}.0.7`]);
       cluster.export(KEY);
     }

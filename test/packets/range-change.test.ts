@@ -25,12 +25,8 @@ const POD = "c1/n1/a";
 
 /** Two clusters, of which c1, where the node is, exports a Service. Both have the flags of the first step. */
 async function beginning(onHub: boolean, ranges = STEPS[0] ?? "") {
-  const world = new ControllerWorld(["c1", "c2"], () => 0.5, onHub);
-  for (const cluster of world.clusters) {
-    cluster.namespace("shop");
-    cluster.ranges = ranges;
-  }
-  const [c1] = world.clusters;
+  const { world, c1 } = ControllerWorld.of(["c1", "c2"], undefined, onHub);
+  for (const cluster of world.clusters) cluster.ranges = ranges;
   c1.offer(KEY, [addressAt(POD, "IPv4")]);
   await world.run(20_000);
   return { world, c1 };

@@ -19,7 +19,7 @@ interface Replica {
   readonly life: Mortal;
 }
 
-/** A cluster in memory: an API server, and the controller, which may come and go. */
+/** A cluster in memory, with the namespace shop: an API server, and the controller, which may come and go. */
 export class MemoryCluster {
   /** What it calls itself. */
   readonly id: string;
@@ -45,7 +45,7 @@ export class MemoryCluster {
     this.#write = log;
     this.#world = world;
     this.server = new MemoryApiServer(name, world.clock, world.random);
-    for (const name of ["kube-system", "clusterset-proxy"]) this.namespace(name);
+    for (const name of ["kube-system", "clusterset-proxy", "shop"]) this.namespace(name);
   }
 
   /** uid of kube-system, which identifies the cluster. */
@@ -71,22 +71,12 @@ export class MemoryCluster {
     const here = life.api(this.server);
     const hub = this.#world.hub;
     const flags = [
-      ["--kubeconfig", "memory"],
-      ["--cluster-id", this.id],
-      ["--clusterset-cidr", this.ranges],
-      ["--lease-duration", `${this.#world.leaseSeconds}s`],
-      ...(hub === undefined
-        ? []
-        : [
-            ["--registry", "hub"],
-            ["--hub-kubeconfig", "memory"],
-          ]),
+      ...["--kubeconfig", "memory", "--cluster-id", this.id, "--clusterset-cidr", this.ranges],
+      ...["--lease-duration", `${this.#world.leaseSeconds}s`],
+      ...(hub === undefined ? [] : ["--registry", "hub", "--hub-kubeconfig", "memory"]),
     ];
-    const config = parseConfig(
-      ["run", ...flags.flat(), ...this.flags],
-      {},
-      { name: "memory", terminal: false },
-    );
+    const host = { name: "memory", terminal: false };
+    const config = parseConfig(["run", ...flags, ...this.flags], {}, host);
     if (isUsage(config)) throw new Error(usageText(config));
     const controller = new Controller({
       config,
@@ -307,18 +297,24 @@ export class ControllerWorld<const Names extends readonly string[] = readonly st
     } else for (const { id } of made) for (const one of made) if (one.id !== id) one.introduce(id);
   }
 
-  /** Clusters in step, the first of which exports shop/web with one endpoint, 10.1.0.7; all have the namespace. */
-  static async withExport<const Ids extends readonly string[]>(ids: Ids, random?: () => number) {
-    const world = new ControllerWorld(ids, random);
-    for (const cluster of world.clusters) cluster.namespace("shop");
-    world.clusters[0]?.offer("shop/web", ["10.1.0.7"]);
-    await world.run(5000);
-    return world;
+  /** A world, and its clusters by name. */
+  static of<const Ids extends readonly string[]>(ids: Ids, random?: () => number, onHub = false) {
+    const world = new ControllerWorld(ids, random, onHub);
+    const clusters = Object.fromEntries(world.clusters.map((one) => [one.name, one]));
+    return { world, ...(clusters as Record<Ids[number], MemoryCluster>) };
   }
 
-  /** Clusters that publish on a hub, by name; each calls itself what is before a hyphen: `c1-other` is another c1. */
-  static withHub<const Names extends readonly string[]>(names: Names, random?: () => number) {
-    return new ControllerWorld(names, random, true);
+  /** Clusters in step, the first of which exports shop/web with one endpoint, 10.1.0.7. */
+  static async withExport<const Ids extends readonly string[]>(ids: Ids, random?: () => number) {
+    const opened = ControllerWorld.of(ids, random);
+    opened.world.clusters[0]?.offer("shop/web", ["10.1.0.7"]);
+    await opened.world.run(5000);
+    return opened;
+  }
+
+  /** Clusters that publish on a hub; each calls itself what is before a hyphen: `c1-other` is another c1. */
+  static withHub<const Ids extends readonly string[]>(ids: Ids, random?: () => number) {
+    return ControllerWorld.of(ids, random, true);
   }
 
   cluster(id: string): MemoryCluster {
@@ -389,11 +385,9 @@ export class ControllerWorld<const Names extends readonly string[] = readonly st
   }
 }
 
-/** Two clusters with the namespace shop, of which c2 has these flags. */
+/** Two clusters, of which c2 has these flags. */
 export function worldWith(...flags: readonly string[]) {
-  const world = new ControllerWorld(["c1", "c2"]);
-  for (const cluster of world.clusters) cluster.namespace("shop");
-  const [c1, c2] = [world.cluster("c1"), world.cluster("c2")];
-  c2.flags = flags;
-  return { world, c1, c2 };
+  const opened = ControllerWorld.of(["c1", "c2"]);
+  opened.c2.flags = flags;
+  return opened;
 }

@@ -39,11 +39,9 @@ export function reasonOf({ controller }: MemoryCluster): string | undefined {
 
 /** Three clusters, c1 and c2 in one region, that all serve and export the Service; c1 asks for failover. */
 export async function open(...flags: readonly string[]) {
-  const world = new ControllerWorld(["c1", "c2", "c3"]);
-  const [c1, c2, c3] = world.clusters;
+  const { world, c1, c2, c3 } = ControllerWorld.of(["c1", "c2", "c3"]);
   for (const [i, cluster] of world.clusters.entries()) {
     cluster.flags = ["--region", i === 2 ? "us" : "eu"];
-    cluster.namespace("shop");
     cluster.offer(KEY, [`10.${i + 1}.0.7`]);
   }
   c1.flags = ["--region", "eu", ...flags];
