@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { ObjectKey } from "../../api/names.ts";
-import { importObject, sliceObject } from "../generators/objects.ts";
+import { importObject, manifest, sliceObject } from "../generators/objects.ts";
 import { AgentProcess, ManifestDirectory } from "../stages/agent-process.ts";
 import { AgentStage } from "./agent-stage.ts";
 import type { Asked } from "./audit.ts";
@@ -111,9 +111,7 @@ test("When CRDs are deleted, the rules of their objects are deleted, and return 
 });
 
 const OTHER_NODE = {
-  apiVersion: "v1",
-  kind: "Node",
-  metadata: { name: "n9" },
+  ...manifest("Node", "n9"),
   spec: { podCIDRs: ["10.99.9.0/24"] },
 };
 const ADDRESS = { status: { addresses: [{ type: "InternalIP", address: "203.0.113.99" }] } };

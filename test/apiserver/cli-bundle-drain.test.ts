@@ -8,6 +8,7 @@ import { ANNOTATION_DRAIN } from "../../api/keys.ts";
 import { fieldAt } from "../../api/parse/fields.ts";
 import { plainText } from "../../common/http.ts";
 import { registryNamespace } from "../../controller/registry/names.ts";
+import { manifest } from "../generators/objects.ts";
 import { eventually } from "../stages/agent-process.ts";
 import { CommandLine } from "../stages/command-line.ts";
 import type { ApiReference } from "./api-client.ts";
@@ -33,16 +34,8 @@ const PLANTED = {
   slack: `xoxb-${"123456789012-1234567890123-abcdefghijklmnopqrstuvwx"}`,
 };
 
-const OWN_SIDE = {
-  apiVersion: "about.k8s.io/v1beta1",
-  kind: "ClusterProperty",
-  metadata: { name: "cluster.clusterset.k8s.io" },
-};
-const PEER = {
-  apiVersion: "v1",
-  kind: "Secret",
-  metadata: { namespace: "clusterset-proxy", name: "peer-c2" },
-};
+const OWN_SIDE = manifest("ClusterProperty", "cluster.clusterset.k8s.io");
+const PEER = manifest("Secret", "clusterset-proxy/peer-c2");
 
 let mesh: ControllerStage;
 let user: CommandLine;
@@ -103,9 +96,7 @@ async function plant(): Promise<void> {
     },
   });
   await admin.apply({
-    apiVersion: "v1",
-    kind: "ConfigMap",
-    metadata: { namespace, name: "planted" },
+    ...manifest("ConfigMap", `${namespace}/planted`),
     data: { password: PLANTED.password },
   });
   const labels = { "app.kubernetes.io/name": "clusterset-agent" };
@@ -142,9 +133,7 @@ async function plant(): Promise<void> {
     },
   });
   await admin.create({
-    apiVersion: "v1",
-    kind: "Event",
-    metadata: { namespace, name: "planted" },
+    ...manifest("Event", `${namespace}/planted`),
     involvedObject: { namespace, kind: "Pod", name: "agent-1" },
     reason: "Failed",
     message: `login failed: token: ${PLANTED.token}`,

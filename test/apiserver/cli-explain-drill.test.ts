@@ -8,7 +8,7 @@ import { agentFacts, modelOf, nodeFactOf } from "../../cli/agents/facts.ts";
 import { agentSettings } from "../../cli/agents/settings.ts";
 import type { Explanation } from "../../cli/view/explanation.ts";
 import { isUsage } from "../../common/config/usage.ts";
-import { importObject, sliceObject } from "../generators/objects.ts";
+import { importObject, manifest, sliceObject } from "../generators/objects.ts";
 import { CommandLine } from "../stages/command-line.ts";
 import { ControlPlane } from "./control-plane.ts";
 import { clusterProperty } from "./crds.ts";
@@ -20,11 +20,7 @@ const VIP = "241.0.0.1";
 const IMPORT = importObject("shop/web", [VIP], PORTS);
 
 const RECORD = "clusterset-proxy.io/drill-replicas";
-const WEB = {
-  apiVersion: "apps/v1",
-  kind: "Deployment",
-  metadata: { namespace: "shop", name: "web" },
-};
+const WEB = manifest("Deployment", "shop/web");
 const PODS = { apiVersion: "v1", kind: "Pod", metadata: { namespace: "shop" } };
 const FLAGS = ["--yes", "--image", "caller:1", "--timeout", "2s", "--settle", "1s"];
 
@@ -41,14 +37,11 @@ before(async () => {
   plane = await ControlPlane.start({ controllerManager: { controllers: "serviceaccount" } });
   await plane.installCrds();
   const { admin } = plane;
-  for (const name of ["shop", "clusterset-proxy"])
-    await admin.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name } });
+  for (const name of ["shop", "clusterset-proxy"]) await admin.apply(manifest("Namespace", name));
   await admin.apply(clusterProperty("cluster.clusterset.k8s.io", "c1"));
   for (const name of ["web", "bare"]) {
     await admin.apply({
-      apiVersion: "v1",
-      kind: "Service",
-      metadata: { namespace: "shop", name },
+      ...manifest("Service", `shop/${name}`),
       spec: { selector: { app: name }, ports: [{ port: 80 }] },
     });
   }
@@ -166,9 +159,7 @@ test("a VIP is its import; another address is its owner's, or nobody's", async (
   assert.equal((await explained(VIP)).found.import, "shop/web");
   assert.equal((await explained(`${VIP}:80`)).found.import, "shop/web");
   const service = await plane.admin.apply({
-    apiVersion: "v1",
-    kind: "Service",
-    metadata: { namespace: "shop", name: "plain" },
+    ...manifest("Service", "shop/plain"),
     spec: { ports: [{ port: 80 }] },
   });
   const { clusterIP } = service.spec as { clusterIP: string };
@@ -198,11 +189,7 @@ test("what failure detection of the node does not see is a remark, and so is a f
 });
 
 test("conflicts of exports and rejected writes are remarks, and what is unknown is an error that names it", async () => {
-  const reference = {
-    apiVersion: "multicluster.x-k8s.io/v1beta1",
-    kind: "ServiceExport",
-    metadata: { namespace: "shop", name: "web" },
-  };
+  const reference = manifest("ServiceExport", "shop/web");
   await plane.admin.apply(reference);
   const message = "type is taken from the oldest export, Headless of c2; 1/2 clusters disagree.";
   const condition = {

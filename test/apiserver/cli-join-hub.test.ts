@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { registryNamespace } from "../../controller/registry/names.ts";
+import { manifest } from "../generators/objects.ts";
 import { JoinedClusters } from "./joined-clusters.ts";
 
 // The same with a hub. One ID has a dot, so that its registry has another name than in deploy/rbac.
@@ -23,11 +24,9 @@ test("clusters that joined a hub import each other's exports, within the ranges 
   await c2.serve("shop/web", ["10.2.3.7", "10.7.0.1"]);
   await c2.export("shop/web");
   await c1.untilImported("shop/web", ["10.2.3.7"]);
-  const { metadata } = await set.plane("hub").admin.get({
-    apiVersion: "v1",
-    kind: "Namespace",
-    metadata: { name: registryNamespace("c2.eu") },
-  });
+  const { metadata } = await set
+    .plane("hub")
+    .admin.get(manifest("Namespace", registryNamespace("c2.eu")));
   assert.deepEqual((metadata as { annotations?: object }).annotations, {
     "clusterset-proxy.io/endpoint-cidrs": "10.2.0.0/16",
   });

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fieldAt } from "../../api/parse/fields.ts";
+import { manifest } from "../generators/objects.ts";
 import type { ApiObject } from "./api-client.ts";
 import { JoinedClusters } from "./joined-clusters.ts";
 
@@ -76,7 +77,7 @@ test("without a terminal or --yes, nothing is changed either", async () => {
   set.user.answer = "no";
   assert.equal((await set.user.run("join", "c1", "--clusterset", "prod")).code, 1);
   set.user.answer = undefined;
-  const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name: "clusterset-proxy" } };
+  const namespace = manifest("Namespace", "clusterset-proxy");
   assert.equal(await set.plane("c1").admin.find(namespace), undefined);
 });
 
@@ -101,7 +102,7 @@ test("if no pod starts that could check what it reaches, it says so, joins nothi
   );
   assert.match(note, /--skip-reachability/);
   for (const id of ["c1", "c2"]) assert.deepEqual(await probes(id), []);
-  const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name: "clusterset-proxy" } };
+  const namespace = manifest("Namespace", "clusterset-proxy");
   assert.equal(await set.plane("c1").admin.find(namespace), undefined);
 });
 
@@ -165,11 +166,7 @@ test("a join that broke off is continued by the next one, with the tokens that a
   const { admin } = set.plane("c3");
   const before = await admin.get(secret);
   await admin.delete(secret);
-  await admin.delete({
-    apiVersion: "about.k8s.io/v1beta1",
-    kind: "ClusterProperty",
-    metadata: { name: "region.topology.k8s.io" },
-  });
+  await admin.delete(manifest("ClusterProperty", "region.topology.k8s.io"));
   const { out } = await set.run("join", ...IDS, ...JOIN);
   assert.deepEqual(out.match(/^c\d: .*$/gm), [
     "c3: clusterset-proxy/secret/peer-c2 created",
@@ -274,11 +271,9 @@ test("components are added to the programs of one cluster or of all, and stay un
   const agents = () =>
     Promise.all(
       IDS.map(async (id) => {
-        const agent = await set.plane(id).admin.get({
-          apiVersion: "apps/v1",
-          kind: "DaemonSet",
-          metadata: { namespace: "clusterset-proxy", name: "clusterset-agent" },
-        });
+        const agent = await set
+          .plane(id)
+          .admin.get(manifest("DaemonSet", "clusterset-proxy/clusterset-agent"));
         const text = JSON.stringify(agent.spec);
         return ["nftables,iptables", "NET_RAW", '"prometheus.io/scrape":"true"'].map((part) =>
           text.includes(part),
@@ -309,18 +304,10 @@ test("components are added to the programs of one cluster or of all, and stay un
 
 test("a newer CRD stays, and fields of other programs are a conflict that is named", async () => {
   const { admin } = set.plane("c1");
-  const crd = {
-    apiVersion: "apiextensions.k8s.io/v1",
-    kind: "CustomResourceDefinition",
-    metadata: { name: "serviceimports.multicluster.x-k8s.io" },
-  };
+  const crd = manifest("CustomResourceDefinition", "serviceimports.multicluster.x-k8s.io");
   const labels = { "multicluster.x-k8s.io/release-version": "v0.10.0" };
   await admin.patch(crd, { metadata: { labels } });
-  const deployment = {
-    apiVersion: "apps/v1",
-    kind: "Deployment",
-    metadata: { namespace: "clusterset-proxy", name: "clusterset-controller" },
-  };
+  const deployment = manifest("Deployment", "clusterset-proxy/clusterset-controller");
   await admin.patch(deployment, { spec: { replicas: 3 } });
   const { code, out, note } = await set.user.run("join", ...IDS, ...JOIN);
   assert.equal(code, 1);

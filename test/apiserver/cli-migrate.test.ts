@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
 import { Reader } from "../e2e/reader.ts";
+import { manifest } from "../generators/objects.ts";
 import { foreignObjects } from "../migrations/read-objects.ts";
 import { eventually } from "../stages/agent-process.ts";
 import { addressesOf, planOf } from "./agent-plan.ts";
@@ -71,7 +72,7 @@ before(async () => {
   for (const id of ["cluster-1", "cluster-2"]) {
     const { admin } = set.plane(id);
     for (const name of NAMESPACES) {
-      await admin.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name } });
+      await admin.apply(manifest("Namespace", name));
     }
     for (const key of DEPLOYMENTS) await admin.apply(deploymentOf(key));
   }
@@ -115,9 +116,7 @@ test("with Globalnet no step is printed", async () => {
   const { admin } = set.plane("cluster-1");
   const labels = { app: "submariner-globalnet" };
   const globalnet = {
-    apiVersion: "apps/v1",
-    kind: "DaemonSet",
-    metadata: { namespace: "submariner-operator", name: "submariner-globalnet" },
+    ...manifest("DaemonSet", "submariner-operator/submariner-globalnet"),
     spec: {
       selector: { matchLabels: labels },
       template: {
@@ -320,9 +319,7 @@ function deploymentOf(key: string): object {
   const [namespace = "", name = ""] = key.split("/");
   const labels = { app: name };
   return {
-    apiVersion: "apps/v1",
-    kind: "Deployment",
-    metadata: { namespace, name },
+    ...manifest("Deployment", `${namespace}/${name}`),
     spec: {
       selector: { matchLabels: labels },
       template: { metadata: { labels }, spec: { containers: [{ name, image: name }] } },

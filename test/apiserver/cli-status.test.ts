@@ -7,19 +7,16 @@ import type { FamilyProgress } from "../../agent/sync/agent.ts";
 import type { ContextStatus } from "../../cli/view/status.ts";
 import { registryNamespace } from "../../controller/registry/names.ts";
 import { logLines } from "../doubles/log-lines.ts";
+import { manifest } from "../generators/objects.ts";
 import { eventually } from "../stages/agent-process.ts";
 import { CommandLine } from "../stages/command-line.ts";
 import { ControllerStage } from "./controller-stage.ts";
 import { agentPages, PodPorts } from "./pod-ports.ts";
 import { readerRights } from "./rights.ts";
 
-const LEASE = {
-  apiVersion: "coordination.k8s.io/v1",
-  kind: "Lease",
-  metadata: { namespace: registryNamespace("c2"), name: "cluster" },
-};
+const LEASE = manifest("Lease", `${registryNamespace("c2")}/cluster`);
 
-const NODE = { apiVersion: "v1", kind: "Node", metadata: { name: "n1" } };
+const NODE = manifest("Node", "n1");
 
 let mesh: ControllerStage;
 let user: CommandLine;
@@ -236,11 +233,7 @@ test("problems of imports and exports, in one namespace if that is requested", a
   assert.equal((await statusOf("-n", "other")).code, 0);
   await c2.endpoints("shop/web", ["10.2.0.7"]);
   await c1.untilReady("shop/web", { "10.2.0.7": "ready" });
-  await c1.plane.admin.delete({
-    apiVersion: "multicluster.x-k8s.io/v1beta1",
-    kind: "ServiceExport",
-    metadata: { namespace: "shop", name: "none" },
-  });
+  await c1.plane.admin.delete(manifest("ServiceExport", "shop/none"));
 });
 
 test("a drained cluster is shown with its end, and a dead one as stale; --watch prints only that, and ends on Ctrl-C", async () => {

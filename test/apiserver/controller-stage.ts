@@ -1,4 +1,5 @@
 import { registryNamespace } from "../../controller/registry/names.ts";
+import { manifest } from "../generators/objects.ts";
 import { POD_RANGES } from "../generators/pod-ranges.ts";
 import type { Namespace } from "../lab/namespace.ts";
 import type { ControllerManagerFlags } from "./components.ts";
@@ -115,11 +116,7 @@ export class ControllerStage implements AsyncDisposable {
     const ids = this.clusters.map(({ id }) => id);
     await applyAll(this.hub, hubRights(ids));
     for (const id of ids) {
-      const namespace = {
-        apiVersion: "v1",
-        kind: "Namespace",
-        metadata: { name: registryNamespace(id) },
-      };
+      const namespace = manifest("Namespace", registryNamespace(id));
       await this.hub.admin.patch(namespace, { metadata: { annotations: POD_RANGES } });
     }
   }

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { manifest } from "../generators/objects.ts";
 import type { Namespace } from "../lab/namespace.ts";
 import type { Process } from "../lab/process.ts";
 import { eventually } from "../stages/agent-process.ts";
@@ -16,11 +17,7 @@ const PAGES = "127.0.0.1:10270";
 export const USER = "controller";
 
 /** By what the replicas of a controller elect their leader. */
-const LEADER = {
-  apiVersion: "coordination.k8s.io/v1",
-  kind: "Lease",
-  metadata: { namespace: "clusterset-proxy", name: "clusterset-controller" },
-};
+const LEADER = manifest("Lease", "clusterset-proxy/clusterset-controller");
 export const IMPORT = { apiVersion: "multicluster.x-k8s.io/v1beta1", kind: "ServiceImport" };
 export const EXPORT = { apiVersion: "multicluster.x-k8s.io/v1beta1", kind: "ServiceExport" };
 export const SLICE = { apiVersion: "discovery.k8s.io/v1", kind: "EndpointSlice" };
@@ -163,7 +160,7 @@ export class StagedCluster implements AsyncDisposable {
 
   /** A namespace. */
   async namespace(name: string): Promise<void> {
-    await this.plane.admin.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name } });
+    await this.plane.admin.apply(manifest("Namespace", name));
   }
 
   #importedSlices(key: string): Promise<ApiObject[]> {

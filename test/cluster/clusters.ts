@@ -5,6 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import type { ApiClient } from "../apiserver/api-client.ts";
 import { kubernetesCommand } from "../apiserver/commands.ts";
+import { manifest } from "../generators/objects.ts";
 import { Lab } from "../lab/lab.ts";
 import { STORE } from "../lab/removal.ts";
 import { pathOf } from "../lab/topology.ts";
@@ -124,11 +125,7 @@ export class Cluster {
       ({ status }) =>
         !status?.conditions?.some(({ type, status }) => type === "Ready" && status === "True"),
     );
-    const dns: WithStatus = await this.admin.get({
-      apiVersion: "apps/v1",
-      kind: "Deployment",
-      metadata: { namespace: "kube-system", name: "coredns" },
-    });
+    const dns: WithStatus = await this.admin.get(manifest("Deployment", "kube-system/coredns"));
     return [
       ...waiting.map(({ metadata }) => metadata.name),
       ...(dns.status?.readyReplicas === 1 ? [] : ["coredns"]),

@@ -1,6 +1,7 @@
 import { mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
+import { manifest } from "../generators/objects.ts";
 
 const DEPLOY = join(import.meta.dirname, "../../deploy");
 
@@ -8,9 +9,7 @@ const DEPLOY = join(import.meta.dirname, "../../deploy");
 const LEASE = { name: "CLUSTERSET_CONTROLLER_LEASE_DURATION", value: "60s" };
 const CONTAINER = { name: "controller", env: [LEASE] };
 const LONG_LEASE = {
-  apiVersion: "apps/v1",
-  kind: "Deployment",
-  metadata: { name: "clusterset-controller", namespace: "clusterset-proxy" },
+  ...manifest("Deployment", "clusterset-proxy/clusterset-controller"),
   spec: { template: { spec: { containers: [CONTAINER] } } },
 };
 

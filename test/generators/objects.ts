@@ -1,5 +1,33 @@
 import type { ObjectKey } from "../../api/names.ts";
 
+/** The API version of each kind that tests write. */
+const VERSIONS = {
+  ClusterProperty: "about.k8s.io/v1beta1",
+  ConfigMap: "v1",
+  CustomResourceDefinition: "apiextensions.k8s.io/v1",
+  DaemonSet: "apps/v1",
+  Deployment: "apps/v1",
+  EndpointSlice: "discovery.k8s.io/v1",
+  Event: "v1",
+  IPAddress: "networking.k8s.io/v1",
+  Lease: "coordination.k8s.io/v1",
+  Namespace: "v1",
+  Node: "v1",
+  Pod: "v1",
+  Secret: "v1",
+  Service: "v1",
+  ServiceAccount: "v1",
+  ServiceExport: "multicluster.x-k8s.io/v1beta1",
+  ServiceImport: "multicluster.x-k8s.io/v1beta1",
+} as const;
+
+/** The head of an object, which is also a reference to it. `key`: its name, or `namespace/name`. */
+export function manifest(kind: keyof typeof VERSIONS, key: string) {
+  const [first = "", ...rest] = key.split("/");
+  const metadata = rest.length === 0 ? { name: first } : { namespace: first, name: rest.join("/") };
+  return { apiVersion: VERSIONS[kind], kind, metadata };
+}
+
 /** A ServiceImport as a person would write it. */
 export function importObject(
   key: ObjectKey,

@@ -1,6 +1,6 @@
 import { FAMILIES } from "../../api/address.ts";
 import type { TestedBackend } from "../backends/tested-backend.ts";
-import { importObject, sliceObject } from "../generators/objects.ts";
+import { importObject, manifest, sliceObject } from "../generators/objects.ts";
 import { Lab } from "../lab/lab.ts";
 import type { Namespace } from "../lab/namespace.ts";
 import { request, serve } from "../lab/programs.ts";
@@ -74,9 +74,7 @@ export class TrafficStage implements AsyncDisposable {
   /** Declares the ranges of these clusters, and of no others. */
   declare(ranges: Readonly<Record<string, string>>): void {
     const properties = Object.entries(ranges).map(([cluster, value]) => ({
-      apiVersion: "about.k8s.io/v1beta1",
-      kind: "ClusterProperty",
-      metadata: { name: `${cluster}.endpoint-cidrs.clusterset-proxy.io` },
+      ...manifest("ClusterProperty", `${cluster}.endpoint-cidrs.clusterset-proxy.io`),
       spec: { value },
     }));
     this.#manifests.write("properties", ...properties);
