@@ -1,6 +1,6 @@
 import { ANNOTATION_PREVIOUS_IPS } from "../../../api/keys.ts";
 import { cidr } from "../../generators/facts.ts";
-import { importObject, ipAddress } from "../../generators/objects.ts";
+import { importObject } from "../../generators/objects.ts";
 import { addressAt, CLIENT, HOME, VIPS } from "../address-plan.ts";
 import { slice } from "../objects.ts";
 import { flow, type PacketCase, packetCase, tcp, udp } from "../packet-case.ts";
@@ -188,38 +188,9 @@ export const ADDRESS_CASES: readonly PacketCase[] = [
     },
   ),
   packetCase(
-    "a previous VIP outside all ranges is not programmed",
-    [
-      annotated(importObject(KEY, [VIPS.first], [HTTP]), {
-        [ANNOTATION_PREVIOUS_IPS]: "242.0.0.10",
-      }),
-      slice(KEY, "c1/n1/a"),
-    ],
-    [
-      flow(CLIENT, tcp(VIPS.first, 80), "c1/n1/a"),
-      flow(CLIENT, tcp("242.0.0.10", 80), "untouched"),
-    ],
-    { real: false, node: (home) => ({ ...home, explicitVipCidrs: [] }) },
-  ),
-  packetCase(
     "IPv6 explicit VIPs, one and many",
     lead([VIPS.explicitSix, ...MANY_EXPLICIT_SIX]),
     arrive([VIPS.explicitSix, ...MANY_EXPLICIT_SIX]),
-  ),
-  packetCase(
-    "an explicit VIP outside the allowed ranges is not programmed",
-    lead([VIPS.explicit, VIPS.first]),
-    [
-      flow(CLIENT, tcp(VIPS.explicit, 80), "untouched"),
-      flow(CLIENT, tcp(VIPS.first, 80), "c1/n1/a"),
-    ],
-    { real: false, node: (home) => ({ ...home, explicitVipCidrs: [cidr("198.51.100.0/24")] }) },
-  ),
-  packetCase(
-    "an explicit VIP that can be a Service's is not programmed",
-    lead(["10.96.0.1", VIPS.first]),
-    [flow(CLIENT, tcp("10.96.0.1", 80), "untouched")],
-    { real: false },
   ),
   packetCase(
     "dual stack: each family has its own endpoints and tiers",
@@ -268,53 +239,9 @@ export const ADDRESS_CASES: readonly PacketCase[] = [
       ]),
     ],
   ),
-  packetCase(
-    "of two imports with one VIP, that of its IPAddress gets it, whatever their ages",
-    [
-      created(importObject(KEY, [VIPS.first], [HTTP]), "2026-01-03T00:00:00Z"),
-      created(importObject("aaa/old", [VIPS.first], [HTTP]), "2026-01-02T00:00:00Z"),
-      ipAddress(VIPS.first, KEY),
-      slice(KEY, "c1/n1/a"),
-      slice("aaa/old", "c1/n1/b"),
-    ],
-    [flow(CLIENT, tcp(VIPS.first, 80), "c1/n1/a")],
-  ),
-  packetCase(
-    "of two imports with one VIP, none gets it where nothing shows which was the first",
-    [
-      importObject(KEY, [VIPS.first], [HTTP]),
-      importObject("aaa/old", [VIPS.first], [HTTP]),
-      slice(KEY, "c1/n1/a"),
-      slice("aaa/old", "c1/n1/b"),
-    ],
-    [flow(CLIENT, tcp(VIPS.first, 80), "refused")],
-  ),
-  packetCase(
-    "a headless import has no VIP, also with one in its spec",
-    [importObject(KEY, [VIPS.first], [HTTP], { type: "Headless" }), slice(KEY, "c1/n1/a")],
-    [flow(CLIENT, tcp(VIPS.first, 80), "refused")],
-  ),
-  packetCase(
-    "an import without VIPs has no rules",
-    [
-      importObject(KEY, [], [HTTP]),
-      importObject("shop/web", [VIPS.second], [HTTP]),
-      slice(KEY, "c1/n1/a"),
-      slice("shop/web", "c1/n1/b"),
-    ],
-    [flow(CLIENT, tcp(VIPS.second, 80), "c1/n1/b"), flow(CLIENT, tcp(VIPS.first, 80), "refused")],
-  ),
 ];
 
-function created(object: object, creationTimestamp: string): object {
-  return withMetadata(object, { creationTimestamp });
-}
-
 function annotated(object: object, annotations: Readonly<Record<string, string>>): object {
-  return withMetadata(object, { annotations });
-}
-
-function withMetadata(object: object, more: object): object {
   const { metadata } = object as { metadata: object };
-  return { ...object, metadata: { ...metadata, ...more } };
+  return { ...object, metadata: { ...metadata, annotations } };
 }

@@ -110,11 +110,6 @@ export const PORT_CASES: readonly PacketCase[] = [
     ],
   ),
   packetCase(
-    "a port without a name and protocol is TCP",
-    [importObject(KEY, [VIP], [{ port: 80 }]), slice(KEY, "c1/n1/a", { ports: [{ port: 8080 }] })],
-    [flow(CLIENT, tcp(VIP, 80), "c1/n1/a")],
-  ),
-  packetCase(
     "ports of slices match the import's by name, not by number",
     [
       importObject(KEY, [VIP], [HTTP, { ...ADMIN, port: 8080 }]),
