@@ -1,20 +1,24 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
-import { ANNOTATION_ON_ENDPOINT_DEATH } from "../../api/keys.ts";
+import { ANNOTATION_CLUSTER_PROPERTIES, ANNOTATION_ON_ENDPOINT_DEATH } from "../../api/keys.ts";
 import type { Parsed } from "../../api/parse/complaints.ts";
 import { REASONS } from "../../api/reasons.ts";
 import { OPERATORS } from "../../api/tiers/cluster-selectors.ts";
 import { cidr } from "../../test/generators/facts.ts";
 import { forAll } from "../../test/generators/for-all.ts";
-import { IMPORT_CASES, serviceImport } from "../../test/generators/hostile-imports.ts";
+import {
+  brief,
+  IMPORT_CASES,
+  type ParserCase,
+  serviceImport,
+} from "../../test/generators/hostile-imports.ts";
 import {
   CLUSTER_PROPERTY_CASES,
   clusterProperty,
   NODE_CASES,
   nodeObject,
 } from "../../test/generators/hostile-nodes.ts";
-import { SLICE_PROPERTY_CASES } from "../../test/generators/hostile-properties.ts";
 import { annotated, SELECTOR_CASES } from "../../test/generators/hostile-selectors.ts";
 import { endpointSlice, SLICE_CASES } from "../../test/generators/hostile-slices.ts";
 import { mutated } from "../../test/generators/mutations.ts";
@@ -23,6 +27,51 @@ import { parseClusterProperty } from "./parse-cluster-property.ts";
 import { parseImport } from "./parse-import.ts";
 import { parseNode } from "./parse-node.ts";
 import { parseSlice } from "./parse-slice.ts";
+
+const PATH = `metadata.annotations[${ANNOTATION_CLUSTER_PROPERTIES}]`;
+
+/** A slice whose annotation is this value, or its JSON; the resulting properties, and the problems. */
+function properties(
+  value: unknown,
+  left: Readonly<Record<string, string>> | undefined,
+  ...paths: readonly string[]
+): ParserCase {
+  const annotation = typeof value === "string" ? value : JSON.stringify(value);
+  return {
+    name: `properties ${brief(annotation)}`,
+    object: endpointSlice({}, {}, { annotations: { [ANNOTATION_CLUSTER_PROPERTIES]: annotation } }),
+    fact: left === undefined ? {} : { properties: new Map(Object.entries(left)) },
+    problems: paths.map((path) => `invalid-property ${PATH}${path}` as const),
+  };
+}
+
+const MANY = Object.fromEntries(Array.from({ length: 65 }, (_, i) => [`p${i}`, "x"]));
+const { p64: _, ...KEPT } = MANY;
+
+/** What a slice may say of its cluster's properties, and what becomes of it. */
+const SLICE_PROPERTY_CASES: readonly ParserCase[] = [
+  properties({}, {}),
+  properties(
+    { "continent.example.com": "europe", env: "a b\n" },
+    { "continent.example.com": "europe", env: "a b\n" },
+  ),
+  properties({ env: "x".repeat(256), long: "x".repeat(257) }, { env: "x".repeat(256) }, "[long]"),
+  properties({ a: "1", b: 2, c: null, d: "", e: true }, { a: "1" }, "[b]", "[c]", "[d]", "[e]"),
+  properties({ "": "1", A: "1", "a/b": "1", "a\n": "1", a: "1" }, { a: "1" }, "", "", "", ""),
+  properties('{"__proto__":"1","constructor":"2"}', { constructor: "2" }, ""),
+  properties(MANY, KEPT, ""),
+  ...["", "null", "[]", "5", '"x"', "{", '{"a":"1","a":"2"}'].map((text) =>
+    properties(text, undefined, ""),
+  ),
+  properties('{"a":{"b":"c"},"d":"e"}', undefined, ""),
+  properties(`{"a":"${"x".repeat(1_000_000)}"}`, undefined, ""),
+  {
+    name: "properties that are an object, not its text",
+    object: endpointSlice({}, {}, { annotations: { [ANNOTATION_CLUSTER_PROPERTIES]: {} } }),
+    fact: {},
+    problems: [`invalid-property ${PATH}`],
+  },
+];
 
 const CLUSTER_SET = [cidr("241.0.0.0/8"), cidr("fd00:241::/108")];
 

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import { codeOf } from "../../common/errors.ts";
 import { NodeLock } from "./node-lock.ts";
+import { isWaiting } from "./persistent-process.ts";
 import { startProgram } from "./start-program.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "csp-lock-"));
@@ -39,4 +40,17 @@ test("a child with the descriptor holds the lock until it ends", async () => {
 test("a file that cannot be created is an error, not a held lock", async () => {
   const taken = NodeLock.take(join(directory, "missing", "file"));
   await assert.rejects(taken, (error) => codeOf(error) === "CSP_LOCK_UNAVAILABLE");
+});
+
+const LOCKS = `1: FLOCK  ADVISORY  WRITE 4107 00:1a:1201 0 EOF
+1: -> FLOCK  ADVISORY  WRITE 4110 00:1a:1201 0 EOF
+1: -> FLOCK  ADVISORY  WRITE 4111 00:1a:1201 0 EOF
+2: POSIX  ADVISORY  WRITE 4112 00:1a:1202 0 EOF
+2: -> POSIX  ADVISORY  WRITE 4113 00:1a:1202 0 EOF
+`;
+
+test("a process that waits for flock differs from the holder and from one that waits for another kind of lock", () => {
+  const waiting = [4107, 4110, 4111, 4112, 4113, 411].filter((pid) => isWaiting(LOCKS, pid));
+  assert.deepEqual(waiting, [4110, 4111]);
+  assert.equal(isWaiting("", 1), false);
 });

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { type Limits, UNLIMITED } from "../../agent/backends/backend.ts";
 import type { VirtualService } from "../../agent/plan/virtual-service.ts";
 import { CheckInterval } from "../../agent/sync/check-interval.ts";
+import type { DesiredState } from "../../agent/sync/desired-state.ts";
 import { Reconciler } from "../../agent/sync/reconciler.ts";
 import type {
   Drifted,
@@ -12,8 +13,25 @@ import type {
 import type { ObjectKey } from "../../api/names.ts";
 import { FakeBackend, quiet } from "../doubles/fake-backend.ts";
 import { FakeClock } from "../doubles/fake-clock.ts";
-import { desiredOf } from "../generators/desired.ts";
 import { virtualService } from "../generators/services.ts";
+
+/** The desired state that a map holds now. `withoutSlices`: imports that have no slice. `refused`: services whose VIPs flags do not allow. */
+export function desiredOf(
+  services: ReadonlyMap<ObjectKey, readonly VirtualService[]>,
+  withoutSlices: ReadonlySet<ObjectKey> = new Set(),
+  refused: ReadonlyMap<ObjectKey, readonly VirtualService[]> = new Map(),
+): DesiredState {
+  return {
+    keys: () => [...services.keys(), ...refused.keys()],
+    hasSlices: (key) => (services.has(key) || refused.has(key)) && !withoutSlices.has(key),
+    cost: () => 0,
+    services: (key) => {
+      const now = services.get(key) ?? [];
+      return { services: now, again: () => now };
+    },
+    servicesIfAllowed: (key) => [...(services.get(key) ?? []), ...(refused.get(key) ?? [])],
+  };
+}
 
 /** A reconciler between a test's services and a fake kernel, with a record of its events. */
 export class ReconcilerStage {

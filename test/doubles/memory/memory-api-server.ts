@@ -10,8 +10,7 @@ import { Recovery } from "../../../common/kubernetes/recovery.ts";
 import { ByteStream } from "../byte-stream.ts";
 import { forward, type InitialEvents, type RequestFault, type WatchFault } from "./faults.ts";
 import { at, type Fields, isFields } from "./fields.ts";
-import { type Change, MemoryObjects, Refusal } from "./object-table.ts";
-import { type Selection, selects } from "./selects.ts";
+import { type Change, MemoryObjects, Refusal, type Selection, selects } from "./object-table.ts";
 
 /** What is written, by whom and how: `PATCH serviceimports shop/web`. */
 export interface Written {
