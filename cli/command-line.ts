@@ -50,16 +50,17 @@ function requestTimeout(value: string): number {
 
 /** Kinds of a dry run: by the plugin alone, or with checks of the API server. */
 export const DRY_RUNS = ["client", "server"] as const;
-/** One of `DRY_RUNS`. */
-export type DryRun = (typeof DRY_RUNS)[number];
 
 /** `--dry-run`, which is `--dry-run=client` (`withDryRunKinds`). */
-export function dryRunOption(kinds: readonly DryRun[] = ["client"]): Option {
-  const about = kinds.includes("server") ? "; server: the API server checks it, too" : "";
-  return new Option(
-    "--dry-run [kind]",
-    `print what would change, and change nothing${about}`,
-  ).choices(kinds);
+export function withDryRunFlag(command: Command): Command {
+  const about =
+    "print what would change, and change nothing; server: the API server checks it, too";
+  return command.addOption(new Option("--dry-run [kind]", about).choices(DRY_RUNS));
+}
+
+/** Adds the flags that all commands which change clusters have in common (`ChangeFlags`). */
+export function withChangeFlags(command: Command): Command {
+  return withDryRunFlag(withOutputFlag(command));
 }
 
 /** A command line in which each `--dry-run` has its kind, so that it takes no argument for one. As kubectl, `=` is needed, or a kind. */

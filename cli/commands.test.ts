@@ -107,7 +107,7 @@ test("the examples of README are run as they are written, and do what README say
   await using two = await fakeMember("cluster-2");
   using user = new CommandLine({ "cluster-2": two.inline, "cluster-1": one.inline });
   const shown: Readonly<Record<string, RegExp>> = {
-    export: /^cluster-2: serviceexport\/web in shop created$/m,
+    export: /^cluster-2: shop\/serviceexport\/web created$/m,
     status: /^cluster-1 .*\n(.*\n)*cluster-2 /m,
     simulate: /ports differ/,
     drain: /^cluster-1: clusterproperty\/\S+ drained, effective in all clusters$/m,

@@ -72,7 +72,7 @@ for (const [command, shown] of [
   [["explain", "shop/web"], /^Import: +shop\/web, programmed$/m],
   [["migrate", "--from", "by-hand"], /^one +ServiceImport shop\/web +taken-over/m],
   [["simulate", "--without", "cluster-1"], /^one: 1 of 1 ports differ$/m],
-  [["export", "web", "-n", "shop", "--dry-run"], /^one: serviceexport\/web in shop created/m],
+  [["export", "web", "-n", "shop", "--dry-run"], /^one: shop\/serviceexport\/web created/m],
   [["drain", "cluster-1", "--for", "1h", "--dry-run"], /^one: clusterproperty\/\S+ drained/m],
 ] as const)
   test(`${command[0]}: the others' answers, each cluster without one, why, what to do, and exit code 1`, async () => {
@@ -255,7 +255,7 @@ test("drain and undrain: a cluster that rejects the change does not keep the oth
   ]) {
     const { code, out, note } = await operator.run(...argv, "--all-contexts");
     assert.equal(code, 1);
-    assert.match(out, /^open: secret\/c9 (un)?drained/m);
+    assert.match(out, /^open: clusterset-proxy\/secret\/c9 (un)?drained/m);
     assert.match(note, /^error: closed: .*HTTP 403/m);
   }
 });
@@ -347,7 +347,7 @@ test("export: a Service that does not exist does not keep the others from being 
   using operator = new CommandLine({ one: member.inline });
   const { code, out, note } = await operator.run("export", "shop/nope", "shop/web");
   assert.equal(code, 1);
-  assert.equal(out, "one: serviceexport/web in shop created\n");
+  assert.equal(out, "one: shop/serviceexport/web created\n");
   assert.equal(note, "error: one: there is no Service shop/nope\n");
 });
 

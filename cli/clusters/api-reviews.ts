@@ -2,8 +2,8 @@ import { field, fieldAt } from "../../api/parse/fields.ts";
 import type { ApiWrite } from "../../common/kubernetes/api-server.ts";
 import { parseJson } from "../../common/kubernetes/json.ts";
 import { requestBody } from "../../common/kubernetes/request-body.ts";
-import type { InstallObject } from "../install/install-object.ts";
-import { resourceOf } from "../install/install-object.ts";
+import type { InstallObject } from "../install/change.ts";
+import { resourceOf } from "../install/change.ts";
 import type { Cluster } from "./cluster.ts";
 import { inCluster } from "./cluster-fault.ts";
 

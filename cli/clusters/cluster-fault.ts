@@ -93,3 +93,11 @@ export function naming<Target extends object>(
     },
   });
 }
+
+/** The reason for a fault of a cluster, to print behind its context. PURE. */
+export function whyOf({ context }: ClusterName, fault: ApiFault): string {
+  // Of a ClusterFault, the detail has no context; other messages may begin with it.
+  const message = fault instanceof ClusterFault ? fault.detail : fault.message;
+  const begin = `${context}: `;
+  return message.startsWith(begin) ? message.slice(begin.length) : message;
+}

@@ -1,10 +1,10 @@
 import type { Command } from "commander";
+import { VERSION } from "../../common/version.ts";
 import type { Cluster } from "../clusters/cluster.ts";
 import { withClusters } from "../clusters/contexts.ts";
-import type { OpenMember } from "../clusters/handover.ts";
 import { withConnectionFlags } from "../command-line.ts";
 import type { ExitCode } from "../exit-code.ts";
-import type { Member } from "../install/members.ts";
+import type { Images } from "../install/manifests.ts";
 import type { Terminal } from "../terminal.ts";
 
 /** Flags of commands that write in all clusters of a clusterset. */
@@ -20,6 +20,8 @@ export interface ClustersetFlags {
 export interface NamedClusters {
   readonly members: readonly Cluster[];
   readonly hub?: Cluster;
+  /** Both. */
+  readonly all: readonly Cluster[];
 }
 
 /** Adds the contexts, as arguments, and `ClustersetFlags`. */
@@ -51,19 +53,41 @@ export function withNamedClusters(
   return withClusters({ ...files, contexts: all }, terminal, (clusters) => {
     const onHub = clusters.find((one) => one.context === hub);
     return run({
+      all: clusters,
       members: clusters.filter((one) => named.has(one.context)),
       ...(onHub !== undefined && { hub: onHub }),
     });
   });
 }
 
-/** Members with the clusters of their contexts. */
-export function openMembers(
-  members: readonly Member[],
-  clusters: readonly Cluster[],
-): OpenMember[] {
-  return members.flatMap((member): OpenMember[] => {
-    const on = clusters.find(({ context }) => context === member.context);
-    return on === undefined ? [] : [{ ...member, on }];
-  });
+/** Flags that name images. */
+export interface ImageFlags {
+  readonly registryPrefix?: string;
+  readonly agentImage?: string;
+  readonly controllerImage?: string;
+}
+
+/** Adds `ImageFlags`. */
+export function withImageFlags(command: Command): Command {
+  return command
+    .option(
+      "--registry-prefix <prefix>",
+      `such as registry.example.com/team: its images clusterset-agent:${VERSION} and clusterset-controller:${VERSION}`,
+    )
+    .option("--agent-image <image>", "image of the agent; default: of --registry-prefix")
+    .option("--controller-image <image>", "image of the controller; default: of --registry-prefix");
+}
+
+/** The images that flags name. Those of no flag are as in the manifests. */
+export function imagesOf({ registryPrefix, agentImage, controllerImage }: ImageFlags): Images {
+  const prefixed = (name: string) =>
+    registryPrefix === undefined
+      ? undefined
+      : `${registryPrefix.replace(/\/+$/, "")}/${name}:${VERSION}`;
+  const agent = agentImage ?? prefixed("clusterset-agent");
+  const controller = controllerImage ?? prefixed("clusterset-controller");
+  return {
+    ...(agent !== undefined && { "clusterset-agent": agent }),
+    ...(controller !== undefined && { "clusterset-controller": controller }),
+  };
 }

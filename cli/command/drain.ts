@@ -2,7 +2,9 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 import { ANNOTATION_DRAIN } from "../../api/keys.ts";
 import { Complaints } from "../../api/parse/complaints.ts";
 import { durationOf, timeOf } from "../../api/parse/time-span.ts";
+import { apiVersionOf } from "../../common/kubernetes/resource.ts";
 import { drainText, LONGEST_DRAIN_MS, parseDrain } from "../../controller/model/drain.ts";
+import { type ChangeFlags, carryOut, type Plan } from "../changes/carry-out.ts";
 import type { Cluster } from "../clusters/cluster.ts";
 import { type ClusterFlags, currentContext, withClusters } from "../clusters/contexts.ts";
 import {
@@ -13,27 +15,16 @@ import {
   PLACES,
   type Place,
 } from "../clusters/drain-places.ts";
-import {
-  clusterId,
-  type DryRun,
-  dryRunOption,
-  withClusterFlags,
-  withOutputFlag,
-} from "../command-line.ts";
+import { clusterId, withChangeFlags, withClusterFlags } from "../command-line.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
-import type { Output } from "../output/document.ts";
+import type { Change } from "../install/change.ts";
 import { printable } from "../output/printable.ts";
-import { sentence } from "../output/table.ts";
 import type { Terminal } from "../terminal.ts";
-import { Changes } from "./changes.ts";
-import { inEachCluster } from "./each-cluster.ts";
-import { UNKNOWN } from "./find-members.ts";
+import { inEachCluster, UNKNOWN } from "./each-cluster.ts";
 
 /** Flags that choose where a drain is stated. */
-interface PlaceFlags extends ClusterFlags {
+interface PlaceFlags extends ClusterFlags, ChangeFlags {
   readonly at?: Place;
-  readonly dryRun?: DryRun;
-  readonly output: Output;
 }
 
 interface DrainFlags extends PlaceFlags {
@@ -81,19 +72,15 @@ export function addDrain(
 }
 
 function withPlaceFlags(command: Command): Command {
-  return withOutputFlag(withClusterFlags(command))
-    .addOption(
-      new Option(
-        "--at <place>",
-        "only on its own side, on the hub, or in importing clusters",
-      ).choices(PLACES),
-    )
-    .addOption(dryRunOption());
+  return withChangeFlags(withClusterFlags(command)).addOption(
+    new Option(
+      "--at <place>",
+      "only on its own side, on the hub, or in importing clusters",
+    ).choices(PLACES),
+  );
 }
 
-async function drain(cluster: string, flags: DrainFlags, whole: Terminal): Promise<ExitCode> {
-  const changes = new Changes(whole, flags.output);
-  const { terminal } = changes;
+async function drain(cluster: string, flags: DrainFlags, terminal: Terminal): Promise<ExitCode> {
   const from = flags.from ?? terminal.timeOfDay();
   const { reason, by = terminal.user } = flags;
   const until = from + flags.for;
@@ -108,37 +95,45 @@ async function drain(cluster: string, flags: DrainFlags, whole: Terminal): Promi
   // One statement of the cluster itself counts everywhere.
   const isEnough = (found: readonly ClusterPlaces[]) =>
     (flags.at ?? "own") === "own" && found.some(hasOwn);
-  return withPlaces(cluster, flags, changes, isEnough, async (found, isComplete, isNamed) => {
-    const places = preferred(found, flags.at);
-    if (places.length === 0) return notFound(cluster, flags, terminal);
-    const failed = await annotateAll(places, value, flags, changes);
-    if (failed === new Set(places.map(({ on }) => on)).size) return EXIT.failed;
-    const end = new Date(until).toISOString();
-    const [done, dry] = flags.dryRun === undefined ? ["is", ""] : ["would be", " (dry run)"];
-    const what = `cluster ${cluster} ${done} drained until ${end}${dry}`;
-    terminal.out(printable`${sentence(what, terminal)}\n`);
-    // One statement of the cluster itself, or of the hub, counts everywhere.
-    const isEverywhere = !isNamed && places[0]?.place !== "peer";
-    return failed === 0 && (isComplete || isEverywhere) ? EXIT.well : EXIT.failed;
+  return withPlaces(cluster, flags, terminal, isEnough, ({ places, isComplete, isNamed }) => {
+    const chosen = preferred(places, flags.at);
+    if (chosen.length === 0) return undefined;
+    const verb = flags.dryRun === undefined ? "is" : "would be";
+    return {
+      changes: chosen.map((place) => statement(place, value)),
+      conclusion: `cluster ${cluster} ${verb} drained until ${new Date(until).toISOString()}`,
+      // One statement of the cluster itself, or of the hub, counts everywhere.
+      isComplete: isComplete || (!isNamed && chosen[0]?.place !== "peer"),
+    };
   });
 }
 
-async function undrain(cluster: string, flags: PlaceFlags, whole: Terminal): Promise<ExitCode> {
-  const changes = new Changes(whole, flags.output);
-  const { terminal } = changes;
+function undrain(cluster: string, flags: PlaceFlags, terminal: Terminal): Promise<ExitCode> {
   // Any cluster may state a drain of it.
   const isEnough = (found: readonly ClusterPlaces[]) => flags.at === "own" && found.some(hasOwn);
-  return withPlaces(cluster, flags, changes, isEnough, async (places, isComplete) => {
-    if (places.length === 0) return notFound(cluster, flags, terminal);
+  return withPlaces(cluster, flags, terminal, isEnough, ({ places, isComplete }) => {
+    if (places.length === 0) return undefined;
     const stated = places.filter(
       ({ place, drain: present }) => present !== undefined && place === (flags.at ?? place),
     );
-    const failed = await annotateAll(stated, null, flags, changes);
     const contexts = [...new Set(places.map(({ on }) => on.context))].join(", ");
-    if (stated.length === 0)
-      terminal.out(printable`no drain of cluster ${cluster} is stated in ${contexts}\n`);
-    return failed === 0 && isComplete ? EXIT.well : EXIT.failed;
+    return {
+      changes: stated.map((place) => statement(place, null)),
+      nothing: printable`no drain of cluster ${cluster} is stated in ${contexts}`,
+      isComplete,
+    };
   });
+}
+
+/** The annotation of one place; null deletes it. PURE. */
+function statement({ on, resource, name, seen, place }: DrainPlace, value: string | null): Change {
+  const { kind, versions } = resource;
+  const object = { apiVersion: apiVersionOf(resource, versions[0] ?? ""), kind, metadata: name };
+  return {
+    ...{ on: on.context, stage: 0, act: "annotate", object, seen },
+    annotations: { [ANNOTATION_DRAIN]: value },
+    means: `${value === null ? "undrained" : "drained"}, effective ${EFFECTS[place]}`,
+  };
 }
 
 /** True if a cluster states drains of itself. */
@@ -146,22 +141,29 @@ function hasOwn({ places }: ClusterPlaces): boolean {
   return places.some(({ place }) => place === "own");
 }
 
+/** Places that can state a drain of a cluster. */
+interface FoundPlaces {
+  readonly places: readonly DrainPlace[];
+  /** True: every cluster could be read, or enough. */
+  readonly isComplete: boolean;
+  /** True: by flags. */
+  readonly isNamed: boolean;
+}
+
 /**
- * Runs a command on all places that can state a drain of `cluster`: of the contexts of the flags, else of all contexts of the kubeconfig
- * that belong to its clusterset. Of these, no more are waited for once those of the current context's clusterset are `isEnough`.
- * `isComplete`: every cluster could be read, or enough. `isNamed`: by flags. An ID is unique in a clusterset only: of several, the current
- * context's counts.
+ * Carries out what a command plans for all places that can state a drain of `cluster`: of the contexts of the flags, else of all contexts
+ * of the kubeconfig that belong to its clusterset. Of these, no more are waited for once those of the current context's clusterset are
+ * `isEnough`. An ID is unique in a clusterset only: of several, the current context's counts. `makePlan` returns undefined if no place is meant.
  */
 function withPlaces(
   cluster: string,
   flags: PlaceFlags,
-  changes: Changes,
+  whole: Terminal,
   isEnough: (found: readonly ClusterPlaces[]) => boolean,
-  run: (places: readonly DrainPlace[], isComplete: boolean, isNamed: boolean) => Promise<ExitCode>,
+  makePlan: (found: FoundPlaces) => Plan | undefined,
 ): Promise<ExitCode> {
-  const { terminal } = changes;
   const isNamed = flags.context !== undefined || flags.allContexts === true;
-  return withClusters(isNamed ? flags : { ...flags, allContexts: true }, terminal, async (all) => {
+  const planOn = async (all: readonly Cluster[], terminal: Terminal): Promise<Plan | ExitCode> => {
     const read = (on: Cluster) => drainPlaces(on, cluster);
     const current = isNamed ? undefined : currentContext(flags, terminal);
     const options = {
@@ -177,8 +179,12 @@ function withPlaces(
     }
     // Two contexts may be users of the same cluster.
     const places = new Map(chosen.flatMap((one) => one.places.map((it) => [it.seen.uid, it])));
-    return changes.during(() => run([...places.values()], failed.length === 0, isNamed));
-  });
+    const found = { places: [...places.values()], isComplete: failed.length === 0, isNamed };
+    return makePlan(found) ?? notFound(cluster, flags, terminal);
+  };
+  return withClusters(isNamed ? flags : { ...flags, allContexts: true }, whole, (all) =>
+    carryOut(all, flags, whole, (terminal) => planOn(all, terminal)),
+  );
 }
 
 /** The members of the clusterset of a context; none if it is not known. */
@@ -217,35 +223,6 @@ function ofOneClusterset(
 function preferred(places: readonly DrainPlace[], at: Place | undefined): DrainPlace[] {
   const kind = at ?? PLACES.find((one) => places.some(({ place }) => place === one));
   return places.filter(({ place }) => place === kind);
-}
-
-/** Annotates all places; returns in how many clusters that failed, which was said. */
-async function annotateAll(
-  places: readonly DrainPlace[],
-  value: string | null,
-  flags: PlaceFlags,
-  changes: Changes,
-): Promise<number> {
-  const clusters = [...new Set(places.map(({ on }) => on))];
-  const { failed } = await inEachCluster(clusters, changes.terminal, async (on) => {
-    for (const place of places.filter((one) => one.on === on))
-      await annotate(place, value, flags, changes);
-  });
-  return failed.length;
-}
-
-async function annotate(
-  { on, resource, name, seen, place }: DrainPlace,
-  value: string | null,
-  { dryRun }: PlaceFlags,
-  changes: Changes,
-): Promise<void> {
-  const patch = { metadata: { annotations: { [ANNOTATION_DRAIN]: value } } };
-  if (dryRun === undefined) await on.objects.patch(resource, name, patch, seen);
-  const object = `${resource.kind.toLowerCase()}/${name.name}`;
-  const done = value === null ? "undrained" : "drained";
-  const note = dryRun === undefined ? "" : " (dry run)";
-  changes.done(on, object, `${done}, effective ${EFFECTS[place]}${note}`);
 }
 
 function notFound(cluster: string, { at }: PlaceFlags, { note }: Terminal): ExitCode {

@@ -13,6 +13,7 @@ import { agentFacts, modelOf } from "../agents/facts.ts";
 import { nodeGroups } from "../agents/node-groups.ts";
 import { type AgentObjects, readAgentObjects } from "../agents/objects.ts";
 import { agentSettings } from "../agents/settings.ts";
+import { isConfirmed } from "../changes/carry-out.ts";
 import type { Cluster } from "../clusters/cluster.ts";
 import { type ClusterFlags, withClusters } from "../clusters/contexts.ts";
 import {
@@ -31,7 +32,6 @@ import { oneLine, printable } from "../output/printable.ts";
 import type { Terminal } from "../terminal.ts";
 import { simulate } from "../view/simulation.ts";
 import { outcomeText } from "../view/simulation-table.ts";
-import { isConfirmed } from "./changes.ts";
 
 interface DrillFlags extends ClusterFlags {
   readonly namespace?: string;

@@ -1,31 +1,26 @@
 import { type Command, InvalidArgumentError } from "commander";
 import { isLabelName } from "../../api/names.ts";
-import { fieldAt, textField } from "../../api/parse/fields.ts";
-import { ApiFault, type FaultReason } from "../../common/kubernetes/api-fault.ts";
+import { field, textField } from "../../api/parse/fields.ts";
 import { queryOf, SERVICE_EXPORTS, SERVICES } from "../../common/kubernetes/kinds.ts";
-import { metaOf } from "../../common/kubernetes/object-meta.ts";
+import { apiVersionOf } from "../../common/kubernetes/resource.ts";
+import { type ChangeFlags, carryOut, type Plan } from "../changes/carry-out.ts";
 import type { Cluster } from "../clusters/cluster.ts";
 import { type ClusterFlags, withClusters } from "../clusters/contexts.ts";
 import {
-  type DryRun,
-  dryRunOption,
   type ObjectReference,
   objectReference,
+  withChangeFlags,
   withClusterFlags,
-  withOutputFlag,
 } from "../command-line.ts";
-import { EXIT, type ExitCode } from "../exit-code.ts";
-import type { Output } from "../output/document.ts";
+import type { ExitCode } from "../exit-code.ts";
+import type { Change } from "../install/change.ts";
 import { printable } from "../output/printable.ts";
 import type { Terminal } from "../terminal.ts";
-import { Changes } from "./changes.ts";
-import { inEachCluster, whyOf } from "./each-cluster.ts";
+import { inEachCluster } from "./each-cluster.ts";
 
-interface ExportFlags extends ClusterFlags {
+interface ExportFlags extends ClusterFlags, ChangeFlags {
   readonly namespace?: string;
   readonly selector?: string;
-  readonly dryRun?: DryRun;
-  readonly output: Output;
 }
 
 /** `export` and `unexport`: ServiceExports of Services, by name or by label. */
@@ -40,7 +35,7 @@ export function addExport(
       "Create a ServiceExport for each Service. Those that are exported stay as they are.",
     )
     .action(async (services: readonly string[], flags: ExportFlags) =>
-      end(await forServices(services, flags, terminal, createExport)),
+      end(await forServices("export", services, flags, terminal)),
     );
   withExportFlags(program.command("unexport"))
     .summary("withdraw Services from the clusterset")
@@ -48,61 +43,72 @@ export function addExport(
       "Delete the ServiceExport of each Service: its endpoints in this cluster leave the imports of all clusters.",
     )
     .action(async (services: readonly string[], flags: ExportFlags) =>
-      end(await forServices(services, flags, terminal, deleteExport)),
+      end(await forServices("unexport", services, flags, terminal)),
     );
 }
 
 function withExportFlags(command: Command): Command {
-  return withOutputFlag(withClusterFlags(command))
+  return withChangeFlags(withClusterFlags(command))
     .argument("[services...]", "NAMESPACE/NAME, or NAME with -n")
     .option("-n, --namespace <name>", "default: default", namespace)
-    .option("-l, --selector <labels>", "all Services of the namespace with these labels")
-    .addOption(dryRunOption());
+    .option("-l, --selector <labels>", "all Services of the namespace with these labels");
 }
 
-/** Does something with one Service; returns what it has done. */
-type Change = (cluster: Cluster, service: ObjectReference, dryRun: boolean) => Promise<string>;
+type Verb = "export" | "unexport";
 
 async function forServices(
+  verb: Verb,
   services: readonly string[],
   flags: ExportFlags,
-  terminal: Terminal,
-  change: Change,
+  whole: Terminal,
 ): Promise<ExitCode> {
   if ((services.length === 0) === (flags.selector === undefined)) {
     throw new InvalidArgumentError("Expected names of Services, or -l, and not both.");
   }
   const named = services.map((text) => objectReference(text, flags.namespace));
-  const changes = new Changes(terminal, flags.output);
-  const act = async (clusters: readonly Cluster[]): Promise<ExitCode> => {
-    const { results, failed } = await inEachCluster(clusters, terminal, async (cluster) => {
-      const chosen = flags.selector === undefined ? named : await selected(cluster, flags);
-      if (chosen.length === 0) terminal.note(printable`${cluster.context}: no Service matches\n`);
-      let isWell = true;
-      for (const service of chosen) {
-        try {
-          const done = await change(cluster, service, flags.dryRun !== undefined);
-          const note = flags.dryRun === undefined ? "" : " (dry run)";
-          const object = `serviceexport/${service.name} in ${service.namespace}`;
-          changes.done(cluster, object, `${done}${note}`);
-        } catch (thrown) {
-          if (!(thrown instanceof ApiFault) || !OF_ONE_OBJECT.includes(thrown.reason)) throw thrown;
-          isWell = false;
-          terminal.note(printable`error: ${cluster.context}: ${whyOf(cluster, thrown)}\n`);
-        }
+  const makePlan = async (clusters: readonly Cluster[], terminal: Terminal): Promise<Plan> => {
+    const { note } = terminal;
+    const { results, failed } = await inEachCluster(clusters, terminal, async (on) => {
+      if (flags.selector !== undefined) {
+        const chosen = await selected(on, flags);
+        if (chosen.length === 0) note(printable`${on.context}: no Service matches\n`);
+        return { on, chosen, missing: [] };
       }
-      return isWell;
+      if (verb === "unexport") return { on, chosen: named, missing: [] };
+      const exist = await Promise.all(named.map((one) => on.objects.get(SERVICES, one)));
+      const isThere = (_service: ObjectReference, i: number) => exist[i] !== undefined;
+      const missing = named.filter((_service, i) => exist[i] === undefined);
+      return { on, chosen: named.filter(isThere), missing };
     });
-    return failed.length === 0 && results.every(Boolean) ? EXIT.well : EXIT.failed;
+    const isComplete = failed.length === 0 && results.every(({ missing }) => missing.length === 0);
+    for (const { on, missing } of results)
+      for (const service of missing)
+        note(printable`error: ${on.context}: there is no Service ${keyOf(service)}\n`);
+    return {
+      changes: results.flatMap(({ on, chosen }) => exportChanges(verb, on.context, chosen)),
+      isComplete,
+    };
   };
-  return withClusters(flags, terminal, (clusters) => changes.during(() => act(clusters)));
+  return withClusters(flags, whole, (clusters) =>
+    carryOut(clusters, flags, whole, (terminal) => makePlan(clusters, terminal)),
+  );
 }
 
-/** Reasons of faults that do not concern the other Services of a cluster. */
-const OF_ONE_OBJECT: readonly FaultReason[] = [
-  ...(["absent", "forbidden", "invalid", "refused", "write-conflict"] as const),
-  ...(["namespace-terminating", "webhook-failed"] as const),
-];
+/** The changes of Services of one cluster. PURE. */
+function exportChanges(verb: Verb, on: string, services: readonly ObjectReference[]): Change[] {
+  const { kind, versions } = SERVICE_EXPORTS;
+  const apiVersion = apiVersionOf(SERVICE_EXPORTS, versions[0] ?? "");
+  return services.map((metadata) => {
+    const place = { on, stage: 0, object: { apiVersion, kind, metadata } };
+    return verb === "export"
+      ? { ...place, act: "put", unless: "exists" }
+      : { ...place, act: "remove" };
+  });
+}
+
+function keyOf({ namespace, name }: ObjectReference): string {
+  return `${namespace}/${name}`;
+}
 
 /** Services with the labels of `-l`. */
 async function selected(cluster: Cluster, flags: ExportFlags): Promise<ObjectReference[]> {
@@ -110,37 +116,10 @@ async function selected(cluster: Cluster, flags: ExportFlags): Promise<ObjectRef
   const query = queryOf(SERVICES, { namespace: within, labelSelector: selector });
   const found = await cluster.list(query);
   return found.flatMap((service) => {
-    const name = textField(fieldAt(service, "metadata"), "name");
+    const name = textField(field(service, "metadata"), "name");
     return name === undefined ? [] : [{ namespace: within, name }];
   });
 }
-
-const createExport: Change = async ({ objects, context }, service, dryRun) => {
-  if ((await objects.get(SERVICES, service)) === undefined) {
-    throw new ApiFault(
-      "absent",
-      `${context}: there is no Service ${service.namespace}/${service.name}`,
-    );
-  }
-  if ((await objects.get(SERVICE_EXPORTS, service)) !== undefined) return "unchanged";
-  if (dryRun) return "created";
-  try {
-    await objects.create(SERVICE_EXPORTS, { metadata: { ...service } });
-    return "created";
-  } catch (thrown) {
-    // Another program has created it meanwhile, or this one by another context of the cluster.
-    if (thrown instanceof ApiFault && thrown.reason === "write-conflict") return "unchanged";
-    throw thrown;
-  }
-};
-
-const deleteExport: Change = async ({ objects }, service, dryRun) => {
-  const found = await objects.get(SERVICE_EXPORTS, service);
-  const meta = found && metaOf(found.object);
-  if (meta === undefined) return "not found";
-  if (!dryRun) await objects.delete(SERVICE_EXPORTS, service, meta);
-  return "deleted";
-};
 
 function namespace(value: string): string {
   if (!isLabelName(value)) throw new InvalidArgumentError("Expected the name of a namespace.");

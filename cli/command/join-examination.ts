@@ -1,22 +1,31 @@
 import { LABEL_SERVICE_SLICE } from "../../api/keys.ts";
 import { ApiFault } from "../../common/kubernetes/api-fault.ts";
 import { ENDPOINT_SLICES, queryOf, SERVICE_EXPORTS } from "../../common/kubernetes/kinds.ts";
+import { trustedFor, whyUnreachable } from "../clusters/api-address.ts";
 import type { Cluster } from "../clusters/cluster.ts";
-import { type OpenMember, trustedFor } from "../clusters/handover.ts";
-import type { JoinOptions } from "../clusters/join-plan.ts";
-import { whyUnreachable } from "../clusters/reach.ts";
 import { readFacts, readHub } from "../clusters/read-facts.ts";
 import { rejectedEndpoints } from "../install/exported-endpoints.ts";
 import type { HubFacts } from "../install/facts.ts";
 import { findingsOf, serviceOverlaps } from "../install/findings.ts";
-import { contradictions, membersOf } from "../install/members.ts";
+import type { JoinSet } from "../install/join.ts";
+import { contradictions, type Member, membersOf } from "../install/members.ts";
 import { type Printable, printable } from "../output/printable.ts";
 import { table } from "../output/table.ts";
 import type { Terminal } from "../terminal.ts";
-import { openMembers } from "./clusterset-flags.ts";
+import { imagesOf } from "./clusterset-flags.ts";
 import { inEachCluster } from "./each-cluster.ts";
-import { imagesOf } from "./image-flags.ts";
 import { type JoinFlags, memberFlags } from "./join-flags.ts";
+
+/** A cluster with what it is in the clusterset. */
+export interface OpenMember extends Member {
+  readonly on: Cluster;
+}
+
+/** What is to be joined, with its open clusters. */
+export interface ExaminedSet extends Omit<JoinSet, "wait"> {
+  readonly members: readonly OpenMember[];
+  readonly hub?: { readonly on: Cluster; readonly facts: HubFacts } & NonNullable<JoinSet["hub"]>;
+}
 
 /** Reads and checks the clusters; undefined if they cannot join, which is then said. */
 export async function examined(
@@ -24,7 +33,7 @@ export async function examined(
   onHub: Cluster | undefined,
   flags: JoinFlags,
   terminal: Terminal,
-): Promise<JoinOptions | undefined> {
+): Promise<ExaminedSet | undefined> {
   const { clusterset, clustersetCidr, skipManifests = false, dns } = flags;
   const [{ results: facts, failed }, onHubs] = await Promise.all([
     inEachCluster(clusters, terminal, (on) => readFacts(on, terminal.signal)),
@@ -48,14 +57,22 @@ export async function examined(
   for (const warning of warnings) terminal.note(printable`warning: ${warning}\n`);
   for (const fault of all) terminal.note(printable`error: ${fault}\n`);
   if (all.length > 0) return undefined;
-  const members = openMembers(found.members, clusters);
+  const members = found.members.flatMap((member): OpenMember[] => {
+    const on = clusters.find(({ context }) => context === member.context);
+    return on === undefined ? [] : [{ ...member, on }];
+  });
   const late = await Promise.all([unreachable(members, onHub, hub, flags), rejected(members)]);
   for (const warning of late.flat()) terminal.note(printable`warning: ${warning}\n`);
   terminal.out(membersText(members, terminal));
   return {
     ...{ clusterset, members, dns, manifests: !skipManifests, images: imagesOf(flags) },
-    ...{ force: flags.forceConflicts === true, validate: flags.dryRun === "server" },
-    ...(hub && onHub && { hub: { on: onHub, facts: hub, server: flags.hubServer ?? hub.address } }),
+    ...(hub &&
+      onHub && {
+        hub: {
+          ...{ on: onHub, context: onHub.context, facts: hub },
+          server: flags.hubServer ?? hub.address,
+        },
+      }),
   };
 }
 

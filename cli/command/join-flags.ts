@@ -1,7 +1,8 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { type Cidr, isCidr, parseCidr } from "../../api/cidr.ts";
 import { isClusterId, isClusterSetId, isLabelValue } from "../../api/names.ts";
-import { DRY_RUNS, type DryRun, dryRunOption, timeoutOption } from "../command-line.ts";
+import type { ChangeFlags } from "../changes/carry-out.ts";
+import { timeoutOption, withDryRunFlag } from "../command-line.ts";
 import { COMPONENTS } from "../install/components.ts";
 import {
   type ComponentFlag,
@@ -10,14 +11,22 @@ import {
   NO_FLAGS,
 } from "../install/members.ts";
 import { rangesIn } from "../install/ranges.ts";
-import { type ClustersetFlags, withClustersetFlags } from "./clusterset-flags.ts";
-import { type ImageFlags, withImageFlags } from "./image-flags.ts";
+import {
+  type ClustersetFlags,
+  type ImageFlags,
+  withClustersetFlags,
+  withImageFlags,
+} from "./clusterset-flags.ts";
 
 /** Default of agents and controllers. */
 const CLUSTERSET_CIDR = "241.0.0.0/8";
 
 /** Flags of `join`. */
-export interface JoinFlags extends ClustersetFlags, ImageFlags, Partial<MemberFlags> {
+export interface JoinFlags
+  extends ClustersetFlags,
+    ImageFlags,
+    Omit<ChangeFlags, "output">,
+    Partial<MemberFlags> {
   readonly component?: readonly ComponentFlag[];
   readonly clusterset: string;
   readonly hubServer?: string;
@@ -25,9 +34,8 @@ export interface JoinFlags extends ClustersetFlags, ImageFlags, Partial<MemberFl
   readonly skipManifests?: boolean;
   readonly skipReachability?: boolean;
   readonly dns: boolean;
-  readonly dryRun?: DryRun;
+  /** Prints all objects, and changes nothing. */
   readonly output?: "yaml";
-  readonly forceConflicts?: boolean;
   /** Milliseconds. */
   readonly timeout: number;
   readonly wait: boolean;
@@ -63,7 +71,7 @@ export function withJoinFlags(command: Command): Command {
         .argParser(cidrs)
         .default(cidrs(CLUSTERSET_CIDR), CLUSTERSET_CIDR),
     );
-  return withImageFlags(command)
+  return withDryRunFlag(withImageFlags(command))
     .option(
       "--component <[context=]name>",
       `a component of all clusters, or of one; may be repeated: ${COMPONENTS.join(", ")}; default: those of earlier joins (none: without them)`,
@@ -78,7 +86,6 @@ export function withJoinFlags(command: Command): Command {
       "do not check first, with a short-lived pod in each cluster, that pods reach API servers and each other",
     )
     .option("--no-dns", "leave CoreDNS as it is")
-    .addOption(dryRunOption(DRY_RUNS))
     .addOption(
       new Option(
         "-o, --output <format>",

@@ -1,5 +1,5 @@
 import { isFields } from "../../api/parse/fields.ts";
-import { type InstallObject, titleOf } from "./install-object.ts";
+import { type InstallObject, titleOf } from "./change.ts";
 import rendered from "./manifests.json" with { type: "json" };
 
 interface Component {

@@ -5,7 +5,7 @@ import {
   PROPERTY_CLUSTER_SET,
   PROPERTY_REGION,
 } from "../../api/keys.ts";
-import type { InstallObject } from "./install-object.ts";
+import type { InstallObject } from "./change.ts";
 import type { Member } from "./members.ts";
 import { INSTALL_NAMESPACE } from "./workloads.ts";
 

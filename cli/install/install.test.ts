@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { restricted } from "../../common/kubernetes/inline-kubeconfig.ts";
-import { withNames, withoutNames } from "../clusters/cluster-names.ts";
+import { withNames, withoutNames } from "../changes/core-dns.ts";
 import { rejectedEndpoints } from "./exported-endpoints.ts";
 import { findingsOf, namesSupport } from "./findings.ts";
 import type { Member } from "./members.ts";

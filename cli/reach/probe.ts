@@ -2,8 +2,7 @@ import { field, fieldAt, textField } from "../../api/parse/fields.ts";
 import { ApiFault } from "../../common/kubernetes/api-fault.ts";
 import { NAMESPACES, PODS, queryOf, SERVICE_ACCOUNTS } from "../../common/kubernetes/kinds.ts";
 import type { Cluster } from "../clusters/cluster.ts";
-import { untilEnded, untilRunning } from "../clusters/pod-start.ts";
-import { until } from "../clusters/until.ts";
+import { until, untilEnded, untilRunning } from "../clusters/until.ts";
 import { type Attempt, parseAttempts } from "./attempt.ts";
 import {
   LABEL_PROBE,

@@ -65,14 +65,19 @@ export function applyRequest(
   });
 }
 
+/** Options of other writes than server-side apply. */
+export type WriteOptions = Pick<ApplyOptions, "dryRun">;
+
 /** Creates an object (POST), or replaces it (PUT). */
 export function storeRequest(
   method: "POST" | "PUT",
   resource: ApiResource,
   manifest: Manifest,
   fieldManager: string,
+  { dryRun = false }: WriteOptions = {},
 ): ObjectRequest {
-  const query = new URLSearchParams({ fieldManager }).toString();
+  const parameters = { fieldManager, ...(dryRun && { dryRun: "All" }) };
+  const query = new URLSearchParams(parameters).toString();
   const pathOf = method === "POST" ? kindPath : objectPath;
   return (version) => ({
     path: `${pathOf(resource, version, manifest.metadata)}?${query}`,
@@ -87,8 +92,10 @@ export function patchRequest(
   patch: MergePatch,
   fieldManager: string,
   { uid, resourceVersion }: ObjectState,
+  { dryRun = false }: WriteOptions = {},
 ): ObjectRequest {
-  const query = new URLSearchParams({ fieldManager }).toString();
+  const parameters = { fieldManager, ...(dryRun && { dryRun: "All" }) };
+  const query = new URLSearchParams(parameters).toString();
   const metadata = { ...patch.metadata, uid, resourceVersion };
   return (version) => ({
     path: `${objectPath(resource, version, name)}?${query}`,
@@ -105,10 +112,12 @@ export function deleteRequest(
   resource: ApiResource,
   name: ObjectName,
   { uid, resourceVersion }: Pick<ObjectState, "uid"> & Partial<ObjectState>,
+  { dryRun = false }: WriteOptions = {},
 ): ObjectRequest {
   const body = {
     apiVersion: "v1",
     kind: "DeleteOptions",
+    ...(dryRun && { dryRun: ["All"] }),
     preconditions: { uid, resourceVersion },
     propagationPolicy: "Background",
   };

@@ -14,6 +14,7 @@ import {
   type ObjectState,
   patchRequest,
   storeRequest,
+  type WriteOptions,
 } from "./object-request.ts";
 import { isServerDown } from "./recovery.ts";
 import { requestBody } from "./request-body.ts";
@@ -87,8 +88,13 @@ export class ApiWriter {
   }
 
   /** Throws `write-conflict` if the object exists. */
-  async create(resource: ApiResource, manifest: Manifest): Promise<ApiObject> {
-    const request = storeRequest("POST", resource, manifest, this.#options.fieldManager);
+  async create(
+    resource: ApiResource,
+    manifest: Manifest,
+    options: WriteOptions = {},
+  ): Promise<ApiObject> {
+    const { fieldManager } = this.#options;
+    const request = storeRequest("POST", resource, manifest, fieldManager, options);
     return objectOf(await this.#ask(resource, manifest.metadata, request), manifest.metadata);
   }
 
@@ -104,8 +110,10 @@ export class ApiWriter {
     name: ObjectName,
     patch: MergePatch,
     seen: ObjectState,
+    options: WriteOptions = {},
   ): Promise<ApiObject> {
-    const request = patchRequest(resource, name, patch, this.#options.fieldManager, seen);
+    const { fieldManager } = this.#options;
+    const request = patchRequest(resource, name, patch, fieldManager, seen, options);
     return objectOf(await this.#ask(resource, name, request), name);
   }
 
@@ -114,8 +122,9 @@ export class ApiWriter {
     resource: ApiResource,
     name: ObjectName,
     seen: Pick<ObjectState, "uid"> & Partial<ObjectState>,
+    options: WriteOptions = {},
   ): Promise<boolean> {
-    const request = deleteRequest(resource, name, seen);
+    const request = deleteRequest(resource, name, seen, options);
     return (await this.#ask(resource, name, request).catch(ifAbsent)) !== undefined;
   }
 

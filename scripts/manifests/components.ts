@@ -6,7 +6,7 @@ import { isDeepStrictEqual } from "node:util";
 import { parseAllDocuments } from "yaml";
 import { isFields } from "../../api/parse/fields.ts";
 import { keyOf } from "../../cli/install/components.ts";
-import { type InstallObject, titleOf } from "../../cli/install/install-object.ts";
+import { type InstallObject, titleOf } from "../../cli/install/change.ts";
 
 const DEPLOY = join(import.meta.dirname, "../../deploy");
 

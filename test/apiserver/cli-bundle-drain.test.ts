@@ -242,7 +242,10 @@ test("of importing clusters that are named, drain concerns these; without a name
   const one = ["--context", "one"];
   const { code, out } = await user.run("drain", "c2", "--for", "1h", ...one);
   assert.equal(code, 0);
-  assert.match(out, /^one: secret\/peer-c2 drained, effective in this importing cluster only\n/);
+  assert.match(
+    out,
+    /^one: clusterset-proxy\/secret\/peer-c2 drained, effective in this importing cluster only\n/,
+  );
   assert.match(String(await stated(plane, PEER)), /for=3600s; by=ann$/);
   await eventually(async () => assert.match(await messageOfImport(), / Drained: c2 until /));
   assert.equal((await user.run("undrain", "c2", ...one)).code, 0);
@@ -269,8 +272,10 @@ test("with a hub, drain annotates the namespace of the cluster's registry there"
 });
 
 test("a dry run changes nothing, and an unknown cluster or an invalid length is an error that names it", async () => {
-  const dry = await user.run("drain", "c2", "--for", "1h", "--dry-run");
-  assert.match(dry.out, /\(dry run\)\n/);
+  for (const kind of ["client", "server"]) {
+    const dry = await user.run("drain", "c2", "--for", "1h", `--dry-run=${kind}`);
+    assert.match(dry.out, /\(dry run\)\n/);
+  }
   assert.equal(await stated(mesh.cluster("c1").plane, PEER), undefined);
   const unknown = await user.run("drain", "c8", "--for", "1h");
   assert.equal(unknown.code, 1);

@@ -156,23 +156,25 @@ async function isExported(name: string): Promise<boolean> {
 
 test("Services are exported and withdrawn by name or label; a second time changes nothing", async () => {
   const one = await user.run("export", "shop/web");
-  assert.deepEqual([one.code, one.out], [0, "c1: serviceexport/web in shop created\n"]);
+  assert.deepEqual([one.code, one.out], [0, "c1: shop/serviceexport/web created\n"]);
   const both = await user.run("export", "-n", "shop", "-l", "team=a");
-  assert.match(both.out, /serviceexport\/api in shop created\n/);
-  assert.match(both.out, /serviceexport\/web in shop unchanged\n/);
+  assert.match(both.out, /shop\/serviceexport\/api created\n/);
+  assert.match(both.out, /shop\/serviceexport\/web unchanged\n/);
   assert.equal(await isExported("db"), false);
   const gone = await user.run("unexport", "web", "-n", "shop");
-  assert.equal(gone.out, "c1: serviceexport/web in shop deleted\n");
+  assert.equal(gone.out, "c1: shop/serviceexport/web deleted\n");
   assert.equal(await isExported("web"), false);
   assert.equal(
     (await user.run("unexport", "shop/web")).out,
-    "c1: serviceexport/web in shop not found\n",
+    "c1: shop/serviceexport/web not found\n",
   );
 });
 
 test("a dry run writes nothing; a Service that does not exist, or no Service at all, is an error", async () => {
-  const dry = await user.run("export", "shop/db", "--dry-run");
-  assert.equal(dry.out, "c1: serviceexport/db in shop created (dry run)\n");
+  for (const kind of ["client", "server"]) {
+    const dry = await user.run("export", "shop/db", `--dry-run=${kind}`);
+    assert.equal(dry.out, "c1: shop/serviceexport/db created (dry run)\n");
+  }
   assert.equal(await isExported("db"), false);
   const missing = await user.run("export", "shop/none");
   assert.equal(missing.code, 1);

@@ -62,7 +62,7 @@ test("rotate replaces every token, and no cluster becomes stale for another", as
   const [before, silent] = [await tokens("c1"), silences()];
   assert.deepEqual(Object.keys(before), ["c2", "c3"]);
   const dry = await set.run("rotate", ...IDS, "--dry-run");
-  assert.match(dry.out, /^c2: clusterset-proxy\/secret\/peer-c1 gets a new token$/m);
+  assert.match(dry.out, /^c2 +changed +clusterset-proxy\/secret\/peer-c1 +gets a new token$/m);
   assert.deepEqual(await tokens("c1"), before);
   const { out, note } = await set.run("rotate", ...IDS, "--yes");
   const now = await tokens("c1");
@@ -102,7 +102,7 @@ test("a rotation that broke off before the old token was deleted is completed, a
   const { out } = await set.run("rotate", "c1", "c2", "--yes");
   assert.match(
     out,
-    /^c2: clusterset-proxy\/secret\/peer-c1 continues with the token in c2-later$/m,
+    /^c2 +changed +clusterset-proxy\/secret\/peer-c1 +continues with the token in c2-later$/m,
   );
   assert.ok(!Object.keys(await tokens("c1")).includes(current));
   const again = await set.run("join", ...IDS, ...JOIN);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { Resolver } from "node:dns/promises";
 import { writeFileSync } from "node:fs";
-import { withNames } from "../../cli/clusters/cluster-names.ts";
+import { withNames } from "../../cli/changes/core-dns.ts";
 import type { Process } from "../lab/process.ts";
 import { eventually } from "../stages/agent-process.ts";
 import { kubernetesCommand } from "./commands.ts";

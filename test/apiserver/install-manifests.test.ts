@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
+import { type InstallObject, titleOf } from "../../cli/install/change.ts";
 import { COMPONENTS, ofCleanup, withComponents } from "../../cli/install/components.ts";
-import { type InstallObject, titleOf } from "../../cli/install/install-object.ts";
 import { cleanup, programs } from "../../cli/install/manifests.ts";
 import { kustomizedWith } from "../../scripts/manifests/components.ts";
 import { rendered } from "../../scripts/manifests/rendered.ts";

@@ -13,6 +13,9 @@ import { CALM, MemoryApiServer } from "./memory/memory-api-server.ts";
 /** Answers one request, well or badly. */
 export type Answer = (request: IncomingMessage, response: ServerResponse) => void;
 
+/** The path of a question whether a user may do something, which changes nothing. */
+const REVIEW = /\/selfsubjectaccessreviews$/;
+
 interface FakeOptions {
   /** What it has, by resource, such as `services`, whatever a real API server would say to it. */
   readonly objects?: Readonly<Record<string, readonly object[]>>;
@@ -82,7 +85,9 @@ export class FakeApiServer implements AsyncDisposable {
 
   /** Requests that were to change something: `METHOD path`. */
   get writes(): string[] {
-    const writes = this.requests.filter(({ method }) => method !== "GET");
+    const writes = this.requests.filter(
+      ({ method, url = "" }) => method !== "GET" && !REVIEW.test(url),
+    );
     return writes.map(({ method, url }) => `${method} ${url}`);
   }
 
@@ -127,6 +132,7 @@ export class FakeApiServer implements AsyncDisposable {
     const { pathname } = new URL(url, this.url);
     const group = pathname.split("/")[2] ?? "";
     if (pathname === "/version") return void response.end('{"major":"1","minor":"33"}');
+    if (REVIEW.test(pathname)) return void response.end('{"status":{"allowed":true}}');
     if (pathname.endsWith("/log")) return void response.end("a line\n");
     if (pathname.split("/").length < 4 || this.#without.includes(group))
       return void response.writeHead(404).end("404 page not found\n");

@@ -2,6 +2,7 @@ import { ApiFault, faultOfTransport } from "../../common/kubernetes/api-fault.ts
 import { connect } from "../../common/kubernetes/connect.ts";
 import { createLogger } from "../../common/log.ts";
 import { kubeconfigOf } from "../install/registry-access.ts";
+import type { Cluster } from "./cluster.ts";
 
 /** Milliseconds for one attempt. */
 const REACH_MS = 10_000;
@@ -28,4 +29,18 @@ export async function whyUnreachable(
   } finally {
     await api.close();
   }
+}
+
+/**
+ * The CA for an address of an API server: the kubeconfig's belongs to the kubeconfig's address. For others it is that which the cluster
+ * gives its pods, which a cluster without `--root-ca-file` does not.
+ */
+export async function trustedFor(
+  from: Cluster,
+  server: string,
+  ofPods: string | undefined,
+): Promise<string | undefined> {
+  const own = await from.authority();
+  if (server === from.address && own.isVerified) return own.ca;
+  return ofPods ?? own.ca;
 }

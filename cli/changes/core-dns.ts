@@ -1,17 +1,22 @@
 import { fieldAt } from "../../api/parse/fields.ts";
 import { CONFIG_MAPS, DEPLOYMENTS } from "../../common/kubernetes/kinds.ts";
 import type { ApiObject } from "../../common/kubernetes/writer.ts";
+import type { Cluster } from "../clusters/cluster.ts";
+import { objectOf } from "../install/change.ts";
 import { COREFILE_BLOCK } from "../install/manifests.ts";
-import type { Cluster } from "./cluster.ts";
-import { untilRolledOut } from "./rollout.ts";
+import type { Action } from "./objects.ts";
+import { untilRolledOut } from "./waits.ts";
 
 const CONFIG = { namespace: "kube-system", name: "coredns" };
+/** The ConfigMap with the Corefile. */
+export const NAMES_OBJECT = objectOf("ConfigMap", CONFIG.name, CONFIG.namespace);
 /** Milliseconds for CoreDNS's pods to be ready with another Corefile. */
 const ROLLOUT_MS = 120_000;
 
 /** The action on the Corefile of a cluster. */
-export interface NamesPlan {
-  readonly action: "changed" | "unchanged" | "kept";
+interface NamesPlan {
+  readonly action: Action;
+  readonly detail?: string;
   readonly live?: ApiObject;
   readonly before: string;
   readonly after: string;
@@ -22,10 +27,15 @@ export async function planNames(on: Cluster, verb: "add" | "remove"): Promise<Na
   const live = await on.objects.get(CONFIG_MAPS, CONFIG);
   const before = fieldAt(live?.object, "data", "Corefile");
   if (live === undefined || typeof before !== "string") {
-    return { action: verb === "add" ? "kept" : "unchanged", before: "", after: "" };
+    const none = { before: "", after: "" };
+    if (verb === "remove") return { action: "not found", ...none };
+    const detail = "no CoreDNS there: add the block of deploy/coredns/names to your DNS server";
+    return { action: "kept", detail, ...none };
   }
   const after = verb === "add" ? withNames(before) : withoutNames(before);
-  return { action: after === before ? "unchanged" : "changed", live, before, after };
+  const same = verb === "add" ? "unchanged" : "not found";
+  const action = after === before ? same : "changed";
+  return { action, detail: "a block for clusterset.local", live, before, after };
 }
 
 /**

@@ -1,0 +1,89 @@
+import { type Change, putAll } from "./change.ts";
+import { identityOf } from "./desired.ts";
+import { type HubAddress, handoversOf, putAccount } from "./handovers.ts";
+import {
+  CRDS,
+  DNS_RIGHTS,
+  type Images,
+  memberOf,
+  ON_HUB,
+  programs,
+  readerOf,
+  registryOf,
+} from "./manifests.ts";
+import type { Member } from "./members.ts";
+import { WORKLOADS } from "./workloads.ts";
+
+/** What is to be joined, and how. */
+export interface JoinSet {
+  readonly clusterset: string;
+  readonly members: readonly Member[];
+  readonly hub?: HubAddress;
+  readonly images: Images;
+  /** False: CRDs, agents, controllers and their permissions are applied by others. */
+  readonly manifests: boolean;
+  /** False: CoreDNS stays as it is. */
+  readonly dns: boolean;
+  /** False: nothing waits for agents and controllers. */
+  readonly wait: boolean;
+}
+
+/** Identities after kubeconfigs, so that controllers begin with both. CoreDNS restarts in one cluster after the other. */
+const STAGE = { objects: 0, kubeconfigs: 1, identities: 2, names: 3 } as const;
+
+/** The changes of a join: all objects, then kubeconfigs, identities and names; then it waits for the programs. PURE. */
+export function joinChanges(set: JoinSet): Change[] {
+  const { members, hub, dns, clusterset, wait } = set;
+  const ready = STAGE.names + members.length;
+  return [
+    ...(hub === undefined ? [] : hubChanges(hub.context, set)),
+    ...members.flatMap((member) => memberChanges(member, set)),
+    ...handoversOf(members, hub).map(
+      (handover): Change => ({
+        ...{ on: handover.to, stage: STAGE.kubeconfigs, act: "hand-over", handover },
+      }),
+    ),
+    ...members.flatMap((one) => putAll(one.context, STAGE.identities, identityOf(one, clusterset))),
+    ...members.flatMap(({ context: on }, i): Change[] =>
+      dns ? [{ on, stage: STAGE.names + i, act: "names", verb: "add" }] : [],
+    ),
+    ...(wait ? members.flatMap((one) => readiness(one, members, ready)) : []),
+  ];
+}
+
+function memberChanges(member: Member, set: JoinSet): Change[] {
+  const { members, hub, images, manifests, dns } = set;
+  const { context, id, server, endpointCidrs, components } = member;
+  const put = (objects: Parameters<typeof putAll>[2]) => putAll(context, STAGE.objects, objects);
+  const mode = hub === undefined ? "mesh" : "hub";
+  const readers = members.filter((one) => one !== member && hub === undefined);
+  return [
+    ...put(manifests ? [...CRDS, ...programs(mode, images, components)] : []),
+    ...put(hub === undefined ? registryOf(id, server, endpointCidrs) : []),
+    ...readers.flatMap((one) => putAccount(context, STAGE.objects, readerOf(id, one.id))),
+    ...put(dns ? DNS_RIGHTS : []),
+  ];
+}
+
+function hubChanges(on: string, { members, manifests }: JoinSet): Change[] {
+  return [
+    ...putAll(on, STAGE.objects, manifests ? [...CRDS, ...ON_HUB] : []),
+    ...members.flatMap(({ id, endpointCidrs }) =>
+      putAccount(on, STAGE.objects, memberOf(id, endpointCidrs)),
+    ),
+  ];
+}
+
+/** Agents and controllers are ready, and then controllers read each other's registries from their pods. */
+function readiness(
+  { context: on, id }: Member,
+  members: readonly Member[],
+  stage: number,
+): Change[] {
+  const clusters = members.map((one) => one.id).filter((one) => one !== id);
+  const pods = WORKLOADS.map(
+    (workload): Change => ({ on, stage, act: "wait", wait: { for: "rollout", workload } }),
+  );
+  const reads: Change = { on, stage: stage + 1, act: "wait", wait: { for: "peers", clusters } };
+  return [...pods, reads];
+}
