@@ -390,3 +390,8 @@ export const REASONS = {
 
 /** One word of `REASONS`. */
 export type Reason = keyof typeof REASONS;
+
+/** True for a word of `REASONS`; another release may have others. PURE. */
+export function isReason(word: string): word is Reason {
+  return Object.hasOwn(REASONS, word);
+}

@@ -1,3 +1,4 @@
+import type { NodeCheck } from "../api/agent-page.ts";
 import type { Reason } from "../api/reasons.ts";
 import { plainText, type Reply } from "./http.ts";
 
@@ -11,6 +12,14 @@ export interface Check {
 /** A check that passes, or fails for a reason. PURE. */
 export function check(name: string, well: boolean, reason: Reason): Check {
   return well ? { name } : { name, reason };
+}
+
+const MARKS = { ok: "+", failing: "-", unknown: "?" } as const;
+
+/** A remark as an additional line, such as `[-]source-nodes unreachable: …`. PURE. */
+export function remarkLine({ name, state, reason, detail }: NodeCheck): string {
+  const why = state === "ok" ? ["ok"] : [reason, detail].filter((one) => one !== undefined);
+  return `[${MARKS[state]}]${name} ${why.join(": ")}`;
 }
 
 /** True if all checks pass. */

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
+import { remarkLine } from "../../common/checks.ts";
 import { FakeClock } from "../../test/doubles/fake-clock.ts";
 import { logLines } from "../../test/doubles/log-lines.ts";
 import { backendConfig } from "../../test/generators/facts.ts";
@@ -88,7 +89,7 @@ describe("choosing a backend", () => {
 test("/readyz shows in one line which backend is in use, and why a preferred one is not", () => {
   const backend = READY;
   const remark = (name: string, unsupported: readonly Unsupported[]) =>
-    backendRemark({ name, backend, unsupported });
+    remarkLine(backendRemark({ name, backend, unsupported }));
   assert.equal(remark("ipvs", []), "[+]backend-ipvs ok");
   const lacks = ["The kernel has no IPVS.", "nft: Error:\n  no such file."];
   assert.equal(

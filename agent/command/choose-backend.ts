@@ -1,3 +1,4 @@
+import type { NodeCheck } from "../../api/agent-page.ts";
 import type { Clock } from "../../common/clock.ts";
 import { sleep } from "../../common/clock.ts";
 import { CodedError } from "../../common/errors.ts";
@@ -80,11 +81,13 @@ async function prepare(
   }
 }
 
-/** The line of `/readyz?verbose` about the backend; it does not change the verdict. PURE. */
-export function backendRemark({ name, unsupported }: Chosen): string {
+/** The remark on the backend, which does not change the verdict of `/readyz`. PURE. */
+export function backendRemark({ name, unsupported }: Chosen): NodeCheck {
+  const remark = `backend-${name}`;
   const [first] = unsupported;
-  if (first === undefined) return `[+]backend-${name} ok`;
-  return `[?]backend-${name} ${first.reason}: ${sentences(unsupported).replaceAll(/\s+/g, " ")}`;
+  if (first === undefined) return { name: remark, state: "ok" };
+  const detail = sentences(unsupported).replaceAll(/\s+/g, " ");
+  return { name: remark, state: "unknown", reason: first.reason, detail };
 }
 
 function sentences(unsupported: readonly Unsupported[]): string {

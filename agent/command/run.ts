@@ -187,6 +187,7 @@ async function keepInSync(
         toolTimeout: longestTimeout,
         unlisted: () =>
           open.brokenFiles().some(({ fault }) => fault === "unreadable") ? "unreadable" : undefined,
+        backend: chosen.name,
         findings: () => preflight.findings,
         remarks: () => [
           backendRemark(chosen),

@@ -1,3 +1,4 @@
+import type { NodeCheck } from "../../api/agent-page.ts";
 import { shown } from "../../api/problem.ts";
 import type { ReflectorState } from "../../common/kubernetes/reflector-events.ts";
 import type { Logger } from "../../common/log.ts";
@@ -40,18 +41,18 @@ export class Connections {
     } else this.#log.debug("Watch state changed", fields);
   }
 
-  /** Lines of `/readyz?verbose`; they do not change the verdict. */
-  remarks(): string[] {
-    return [...this.#states].map(([resource, state]) => connectionLine(resource, state));
+  /** Remarks on the node, which do not change the verdict of `/readyz`. */
+  remarks(): NodeCheck[] {
+    return [...this.#states].map(([resource, state]) => connectionCheck(resource, state));
   }
 }
 
-/** `[-]source-nodes unreachable: …`. PURE. */
-function connectionLine(resource: string, { reason, detail }: ReflectorState): string {
+/** `source-nodes`, and why it is not watched. PURE. */
+function connectionCheck(resource: string, { reason, detail }: ReflectorState): NodeCheck {
   const name = `source-${resource}`;
-  if (reason === "watching") return `[+]${name} ok`;
-  const why = detail === undefined ? "" : `: ${shown(detail)}`;
-  return `[${isUsual(resource, reason) ? "?" : "-"}]${name} ${reason}${why}`;
+  if (reason === "watching") return { name, state: "ok" };
+  const state = isUsual(resource, reason) ? "unknown" : "failing";
+  return { name, state, reason, ...(detail !== undefined && { detail: shown(detail) }) };
 }
 
 /** A resource that some clusters do not have. */

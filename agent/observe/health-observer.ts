@@ -1,4 +1,6 @@
+import type { NodeCheck } from "../../api/agent-page.ts";
 import { shown } from "../../api/problem.ts";
+import type { Reason } from "../../api/reasons.ts";
 import type { Logger } from "../../common/log.ts";
 import type { ProbeResult } from "../health/evaluate.ts";
 import type { HealthEvents } from "../health/health-events.ts";
@@ -108,31 +110,38 @@ export class HealthObserver implements HealthEvents {
     else this.#log.warn("Silent endpoints are not detected", { error });
   }
 
-  /** Lines of `/readyz?verbose`; they do not change the verdict. */
-  remarks(): string[] {
-    const lines = [...this.#verdicts.values()]
+  /** Remarks on the node, which do not change the verdict of `/readyz`. */
+  remarks(): NodeCheck[] {
+    const remarks = [...this.#verdicts.values()]
       .toSorted((a, b) => (a.scope === b.scope ? a.since - b.since : a.scope < b.scope ? -1 : 1))
       .slice(0, MOST_SHOWN)
-      .map(
-        (verdict) =>
-          `[-]health unanswering: ${shown(verdict.name)} of ${shown(verdict.cluster)}${exceptOf(verdict)}${heldFor(verdict)}`,
-      );
+      .map((verdict) => {
+        const of = `${shown(verdict.name)} of ${shown(verdict.cluster)}`;
+        return failing("unanswering", `${of}${exceptOf(verdict)}${heldFor(verdict)}`);
+      });
     for (const cluster of [...this.#blind].toSorted().slice(0, MOST_SHOWN)) {
-      lines.unshift(
-        `[-]health blind: probes of this node do not reach ${shown(cluster)}; without them, detection takes up to 4 s`,
-      );
+      const why = `probes of this node do not reach ${shown(cluster)}`;
+      remarks.unshift(failing("blind", `${why}; without them, detection takes up to 4 s`));
     }
-    if (this.#isUplinkSilent) lines.unshift("[-]health uplink: no other cluster answers this node");
-    if (this.#fault !== undefined)
-      lines.unshift(
-        `[?]health not-tested: silent endpoints are not detected: ${shown(this.#fault)}`,
-      );
-    return lines.length > 0 ? lines : ["[+]health ok"];
+    if (this.#isUplinkSilent)
+      remarks.unshift(failing("uplink", "no other cluster answers this node"));
+    if (this.#fault !== undefined) {
+      const detail = `silent endpoints are not detected: ${shown(this.#fault)}`;
+      remarks.unshift({ name: NAME, state: "unknown", reason: "not-tested", detail });
+    }
+    return remarks.length > 0 ? remarks : [{ name: NAME, state: "ok" }];
   }
 
   #isShown(scope: Verdict["scope"]): boolean {
     return scope === "cluster" || this.#verdicts.size <= MOST_SHOWN;
   }
+}
+
+/** The name of all remarks on failure detection. */
+const NAME = "health";
+
+function failing(reason: Reason, detail: string): NodeCheck {
+  return { name: NAME, state: "failing", reason, detail };
 }
 
 /** The namespace whose endpoints of the cluster answer. */

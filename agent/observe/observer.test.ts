@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { remarkLine } from "../../common/checks.ts";
 import { CodedError } from "../../common/errors.ts";
 import { createLogger, type LogLevel } from "../../common/log.ts";
 import { nodeFact } from "../../test/generators/facts.ts";
@@ -30,11 +31,8 @@ function observed(level: LogLevel = "debug") {
 }
 
 const PLAN: ImportPlan = {
-  importKey: "demo/serve",
-  reason: "no-vip",
-  vips: [],
-  services: [],
-  excluded: [],
+  ...{ importKey: "demo/serve", reason: "no-vip" },
+  ...{ vips: [], services: [], excluded: [] },
 };
 const PASS = {
   family: "IPv4",
@@ -147,16 +145,20 @@ function connections() {
   return { lines, metrics, connections: new Connections(log, metrics) };
 }
 
+/** The lines of `/readyz?verbose` that an observer adds. */
+function linesOf(observer: Pick<HealthObserver, "remarks">): string[] {
+  return observer.remarks().map(remarkLine);
+}
+
 describe("connections", () => {
   test("are not logged while the watch works", () => {
     const { lines, connections: all } = connections();
-    for (const reason of ["listing", "watching", "expired", "listing", "watching"] as const) {
+    for (const reason of ["listing", "watching", "expired", "listing", "watching"] as const)
       all.observe("nodes", { reason });
-    }
     all.observe("clusterproperties", { reason: "not-served" });
     all.observe("serviceimports", { reason: "listing", detail: "no response yet" });
     assert.deepEqual(lines(), []);
-    assert.deepEqual(all.remarks(), [
+    assert.deepEqual(linesOf(all), [
       "[+]source-nodes ok",
       "[?]source-clusterproperties not-served",
       '[?]source-serviceimports listing: "no response yet"',
@@ -184,7 +186,7 @@ describe("connections", () => {
     const { lines, connections: all } = connections();
     all.observe("serviceimports", { reason: "not-served", detail: "a\nb\u202e" });
     assert.equal(lines().length, 1);
-    assert.deepEqual(all.remarks(), ['[-]source-serviceimports not-served: "a\\nb\\u202e"']);
+    assert.deepEqual(linesOf(all), ['[-]source-serviceimports not-served: "a\\nb\\u202e"']);
   });
 
   test("are counted by state, and have a gauge", async () => {
@@ -233,14 +235,9 @@ test("a failing access method is logged once, and so is that all fail, and that 
 test("deletions are counted by protocol and reason, failures by access method and code", async () => {
   const { observer, metrics, lines } = conntrack();
   const left = { protocol: "UDP", reason: "endpoint-left" } as const;
+  const none = { protocol: "TCP", reason: "endpoint-gone", entries: 0 } as const;
   observer.cleanedUp({ ...SWEPT, deleted: [{ ...left, entries: 3 }] });
-  observer.cleanedUp({
-    ...SWEPT,
-    deleted: [
-      { ...left, entries: 2 },
-      { protocol: "TCP", reason: "endpoint-gone", entries: 0 },
-    ],
-  });
+  observer.cleanedUp({ ...SWEPT, deleted: [{ ...left, entries: 2 }, none] });
   assert.equal(lines().length, 2, "0 deleted entries are not logged");
   observer.cleanupFailed({ family: "IPv6", by: "netlink", error: NO_NATIVE, last: false });
   const text = (await metrics.text()).split("\n");
@@ -255,7 +252,8 @@ test("deletions are counted by protocol and reason, failures by access method an
 
 function silence() {
   const { log, lines, metrics } = logged("info", "cluster", "endpoint", "why");
-  return { lines, metrics, health: new HealthObserver(log, metrics) };
+  const health = new HealthObserver(log, metrics);
+  return { lines, metrics, health, remarks: () => linesOf(health) };
 }
 
 function verdict(scope: Verdict["scope"], i = 1): Verdict {
@@ -279,14 +277,14 @@ function verdict(scope: Verdict["scope"], i = 1): Verdict {
 }
 
 test("a verdict and its end are logged, counted and shown", async () => {
-  const { lines, metrics, health } = silence();
-  assert.deepEqual(health.remarks(), ["[+]health ok"]);
+  const { lines, metrics, health, remarks } = silence();
+  assert.deepEqual(remarks(), ["[+]health ok"]);
   const one = verdict("endpoint");
   health.silent(one);
-  assert.deepEqual(health.remarks(), ['[-]health unanswering: "endpoint 10.2.0.1:80" of "c2"']);
+  assert.deepEqual(remarks(), ['[-]health unanswering: "endpoint 10.2.0.1:80" of "c2"']);
   assert.match(await metrics.text(), /health_unanswering\{scope="endpoint"\} 1/);
   health.ended(one, "answered", 5_000);
-  assert.deepEqual(health.remarks(), ["[+]health ok"]);
+  assert.deepEqual(remarks(), ["[+]health ok"]);
   assert.match(await metrics.text(), /health_unanswering\{scope="endpoint"\} 0/);
   assert.match(await metrics.text(), /health_verdicts_total\{scope="endpoint"\} 1/);
   assert.deepEqual(lines(), [
@@ -296,36 +294,35 @@ test("a verdict and its end are logged, counted and shown", async () => {
 });
 
 test("what flaps is shown with the time for which it is held", () => {
-  const { health } = silence();
+  const { health, remarks } = silence();
   const flapping = { ...verdict("endpoint"), terms: { recurrences: 2, hold: 20_000, expires: 1 } };
   health.silent(flapping);
-  assert.match(health.remarks()[0] ?? "", /of "c2", time 3 in a row: for 20 s at least$/);
+  assert.match(remarks()[0] ?? "", /of "c2", time 3 in a row: for 20 s at least$/);
 });
 
 test("a cluster is always logged and shown first; of thousands of endpoints, twenty are", () => {
-  const { lines, health } = silence();
+  const { lines, health, remarks } = silence();
   for (let i = 1; i <= 2_000; i++) health.silent(verdict("endpoint", i));
   health.silent(verdict("cluster"));
   const said = lines();
   assert.equal(said.length, 21);
   assert.equal(said.at(-1), "warn No endpoint of a cluster answers; using the cluster last c2");
-  const remarks = health.remarks();
-  assert.equal(remarks.length, 20);
-  assert.equal(remarks[0], '[-]health unanswering: "cluster c2" of "c2"');
+  assert.equal(remarks().length, 20);
+  assert.equal(remarks()[0], '[-]health unanswering: "cluster c2" of "c2"');
 });
 
 test("a silent uplink is shown until it ends", async () => {
-  const { lines, metrics, health } = silence();
+  const { lines, metrics, health, remarks } = silence();
   health.uplink(true);
-  assert.match(health.remarks()[0] ?? "", /^\[-\]health uplink/);
+  assert.match(remarks()[0] ?? "", /^\[-\]health uplink/);
   assert.match(await metrics.text(), /health_uplink_silent 1/);
   health.uplink(false);
-  assert.deepEqual(health.remarks(), ["[+]health ok"]);
+  assert.deepEqual(remarks(), ["[+]health ok"]);
   assert.equal(lines().length, 2);
 });
 
 test("clusters that probes do not reach are shown, counted and logged, each until probes reach it again", async () => {
-  const { lines, metrics, health } = silence();
+  const { lines, metrics, health, remarks } = silence();
   const blind = async () => {
     const found = (await metrics.text()).matchAll(/^clusterset_agent_health_blind(.*)$/gm);
     return [...found].map(([, rest]) => rest);
@@ -334,14 +331,14 @@ test("clusters that probes do not reach are shown, counted and logged, each unti
   health.blind(new Set(["c2", "c3"]));
   assert.deepEqual(await blind(), ['{member="c3"} 1', '{member="c2"} 1']);
   assert.deepEqual(
-    health.remarks().map((line) => line.split(";")[0]),
+    remarks().map((line) => line.split(";")[0]),
     ["c3", "c2"].map((id) => `[-]health blind: probes of this node do not reach "${id}"`),
   );
   health.blind(new Set(["c2"]));
   assert.deepEqual(await blind(), ['{member="c2"} 1']);
   health.blind(new Set());
   assert.deepEqual(await blind(), []);
-  assert.deepEqual(health.remarks(), ["[+]health ok"]);
+  assert.deepEqual(remarks(), ["[+]health ok"]);
   const warning =
     "warn Probes do not reach a cluster; detecting its silent endpoints by clients alone";
   const again = "info Probes reach a cluster again";
@@ -352,7 +349,7 @@ test("missing evidence is logged once for each cause, and counted each time", as
   const { lines, metrics, health } = silence();
   const error = new CodedError("CSP_NETLINK_UNAVAILABLE", "netlink: no");
   for (let i = 0; i < 3; i++) health.unavailable(error);
-  assert.match(health.remarks()[0] ?? "", /not-tested: .*CSP_NETLINK_UNAVAILABLE/);
+  assert.match(remarks()[0] ?? "", /not-tested: .*CSP_NETLINK_UNAVAILABLE/);
   health.unavailable(undefined);
   assert.deepEqual(lines(), [
     "warn Silent endpoints are not detected",
@@ -388,13 +385,13 @@ test("counts are those of the kernel, also if it has begun anew; a cluster of th
 test("a fault and its end are logged once, and shown meanwhile", () => {
   const { lines, traffic } = counting();
   traffic.unavailable(undefined);
-  assert.deepEqual([lines(), traffic.remarks()], [[], []]);
+  assert.deepEqual([lines(), linesOf(traffic)], [[], []]);
   for (let i = 0; i < 3; i++) traffic.unavailable(new CodedError("CSP_EXEC_FAILED", "no"));
-  assert.match(traffic.remarks().join(), /^\[\?\]traffic not-counted: .*"CSP_EXEC_FAILED"$/);
+  assert.match(linesOf(traffic).join(), /^\[\?\]traffic not-counted: .*"CSP_EXEC_FAILED"$/);
   for (let i = 0; i < 3; i++) traffic.unavailable(undefined);
   assert.deepEqual(lines(), [
     "warn Connections are not counted by cluster",
     "info Connections are counted by cluster again",
   ]);
-  assert.deepEqual(traffic.remarks(), []);
+  assert.deepEqual(linesOf(traffic), []);
 });

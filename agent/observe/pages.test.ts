@@ -47,6 +47,7 @@ async function served(
     unlisted: () => undefined,
     findings: () => findings,
     remarks: () => [],
+    backend: "nftables",
   });
   const log = createLogger({ level: "error", format: "json" }, { write: () => {} });
   const server = new HttpServer({ host: "127.0.0.1", port: 0 }, routes, log);
@@ -92,6 +93,30 @@ test("an agent that is not ready answers 503 with the reason; it is still alive"
   assert.equal(status, 503);
   assert.match(text, /^\[-\]changes-IPv4 failed: change-waiting$/m);
   assert.equal((await get("/livez"))[0], 200);
+});
+
+test("the status is the checks, the findings and the oldest change, as JSON, with status 200 also if the node is not ready", async (t) => {
+  const finding = failing({ check: "route", family: "IPv4" }, "no-route", "Add a route.");
+  const get = await served(t, { synced: true, oldestWaiting: NOW - 61_500 }, [finding]);
+  const [status, text] = await get("/status");
+  assert.equal(status, 200);
+  const { version, ...rest } = JSON.parse(text) as { version: string };
+  assert.match(version, /^\d+\.\d+\.\d+/);
+  assert.deepEqual(rest, {
+    backend: "nftables",
+    oldestChangeSeconds: 61.5,
+    checks: [
+      { name: "sources", state: "ok" },
+      { name: "first-sync-IPv4", state: "ok" },
+      { name: "changes-IPv4", state: "failing", reason: "change-waiting" },
+      {
+        name: "preflight-route-IPv4",
+        state: "failing",
+        reason: "no-route",
+        detail: "Add a route.",
+      },
+    ],
+  });
 });
 
 test("metrics have the media type that Prometheus expects", async (t) => {

@@ -1,13 +1,15 @@
+import type { AgentPage, NodeCheck } from "../../api/agent-page.ts";
 import { isLabelName, type ObjectKey, objectKey } from "../../api/names.ts";
 import type { Reason } from "../../api/reasons.ts";
-import { checksReply } from "../../common/checks.ts";
+import { checksReply, remarkLine } from "../../common/checks.ts";
 import type { Clock } from "../../common/clock.ts";
 import { orList } from "../../common/config/values.ts";
 import { plainText, type Reply, type Request, type Route } from "../../common/http.ts";
+import { VERSION } from "../../common/version.ts";
 import type { DestinationCount, HeldPort } from "../backends/backend.ts";
 import { OUTPUTS, type Output } from "../config/flags.ts";
 import type { ImportPlan } from "../plan/import-plan.ts";
-import { type Finding, findingLine } from "../preflight/finding.ts";
+import { type Finding, findingCheck } from "../preflight/finding.ts";
 import { planDocument, planText } from "./plan-document.ts";
 import { type AgentState, liveness, readiness } from "./readiness.ts";
 
@@ -31,8 +33,10 @@ export interface PageSources {
   unlisted(): Reason | undefined;
   /** The findings of the last preflight. */
   findings(): readonly Finding[];
-  /** Lines about the sources for `/readyz?verbose`. */
-  remarks(): readonly string[];
+  /** Remarks on the backend, the sources, and what observes connections. */
+  remarks(): readonly NodeCheck[];
+  /** Name of the backend. */
+  readonly backend: string;
 }
 
 /** The agent's pages; all are read-only. */
@@ -51,10 +55,10 @@ export function pages(from: PageSources): Route[] {
       probe: true,
       answer: ({ query }) => {
         const checks = readiness(from.agent, from.clock.now(), from.unlisted());
-        const remarks = [...from.remarks(), ...from.findings().map(findingLine)];
-        return checksReply("readyz", checks, query, remarks);
+        return checksReply("readyz", checks, query, remarksOf(from).map(remarkLine));
       },
     },
+    { path: "/status", answer: () => document("json", `${JSON.stringify(statusOf(from))}\n`) },
     {
       path: "/metrics",
       answer: async () => {
@@ -66,6 +70,27 @@ export function pages(from: PageSources): Route[] {
     { path: "/plan/:namespace/:name", answer: (request) => onePlan(from, request) },
     { path: "/kernel/:namespace/:name", answer: (request) => heldBy(from, request) },
   ];
+}
+
+function remarksOf(from: PageSources): NodeCheck[] {
+  return [...from.remarks(), ...from.findings().map(findingCheck)];
+}
+
+/** What `kubectl clusterset` reads. */
+function statusOf(from: PageSources): AgentPage {
+  const now = from.clock.now();
+  const waits = [...from.agent.families.values()].map(
+    ({ oldestWaiting = now }) => now - oldestWaiting,
+  );
+  const checks = readiness(from.agent, now, from.unlisted()).map(
+    ({ name, reason }): NodeCheck =>
+      reason === undefined ? { name, state: "ok" } : { name, state: "failing", reason },
+  );
+  return {
+    ...{ version: VERSION, backend: from.backend },
+    oldestChangeSeconds: Math.max(0, ...waits) / 1000,
+    checks: [...checks, ...remarksOf(from)],
+  };
 }
 
 function allPlans(from: PageSources, query: URLSearchParams): Reply {

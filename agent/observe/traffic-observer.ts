@@ -1,3 +1,4 @@
+import type { NodeCheck } from "../../api/agent-page.ts";
 import { shown } from "../../api/problem.ts";
 import type { Logger } from "../../common/log.ts";
 import type { NodeFact, SliceFact } from "../model/facts.ts";
@@ -40,11 +41,10 @@ export class TrafficObserver implements TrafficEvents {
     else this.#log.warn("Connections are not counted by cluster", { error });
   }
 
-  /** A line of `/readyz?verbose`; it does not change the verdict. */
-  remarks(): string[] {
+  /** A remark on the node, which does not change the verdict of `/readyz`. */
+  remarks(): NodeCheck[] {
     if (this.#fault === undefined) return [];
-    return [
-      `[?]traffic not-counted: connections are not counted by cluster: ${shown(this.#fault)}`,
-    ];
+    const detail = `connections are not counted by cluster: ${shown(this.#fault)}`;
+    return [{ name: "traffic", state: "unknown", reason: "not-counted", detail }];
   }
 }

@@ -1,4 +1,5 @@
 import type { Family } from "../../api/address.ts";
+import type { NodeCheck } from "../../api/agent-page.ts";
 import type { Reason } from "../../api/reasons.ts";
 
 /** Names of checks on /readyz, and values of the label `check`. */
@@ -43,12 +44,15 @@ export function findingName({ check, family }: FindingKey): string {
   return family === undefined ? check : `${check}-${family}`;
 }
 
-/** A finding as a line of `/readyz?verbose`. */
-export function findingLine(finding: Finding): string {
+/** A finding as a remark on the node. */
+export function findingCheck(finding: Finding): NodeCheck {
   const name = `preflight-${findingName(finding)}`;
-  if (finding.state === "ok") return `[+]${name} ok`;
-  const mark = finding.state === "failing" ? "[-]" : "[?]";
-  return `${mark}${name} ${finding.reason}: ${finding.advice}`;
+  const { state, reason, advice } = finding;
+  return {
+    ...{ name, state },
+    ...(reason !== undefined && { reason }),
+    ...(advice !== undefined && { detail: advice }),
+  };
 }
 
 const WORST_FIRST = ["failing", "unknown", "ok"] as const;

@@ -88,7 +88,12 @@ const CHEAP = listPath(queryOf(PODS, { namespace: INSTALL_NAMESPACE }), "v1", { 
 
 /** Pages of each program. */
 const PAGES: Readonly<Record<Program, Readonly<Record<string, string>>>> = {
-  agent: { "readyz.txt": "/readyz?verbose", "metrics.txt": "/metrics", "plan.json": "/plan" },
+  agent: {
+    "readyz.txt": "/readyz?verbose",
+    "metrics.txt": "/metrics",
+    "status.json": "/status",
+    "plan.json": "/plan",
+  },
   controller: {
     "readyz.txt": "/readyz?verbose",
     "metrics.txt": "/metrics",

@@ -1,8 +1,10 @@
+import type { AgentPage } from "../../api/agent-page.ts";
 import { field, fieldAt, textField } from "../../api/parse/fields.ts";
 import { ApiFault } from "../../common/kubernetes/api-fault.ts";
 import { PODS, queryOf } from "../../common/kubernetes/kinds.ts";
 import type { Cluster } from "../clusters/cluster.ts";
 import { INSTALL_NAMESPACE } from "../install/workloads.ts";
+import { jsonOf, parseAgentPage } from "../view/agent-status.ts";
 
 /** Programs that run in pods, and the ports of their pages (deploy/base). */
 export const PROGRAMS = {
@@ -45,6 +47,27 @@ export async function pageOf(
   return page.text;
 }
 
+/** `/status` of an agent. Rejects with an ApiFault; `not-served`: the agent is of a release before that page. */
+export async function agentPage(
+  cluster: Cluster,
+  pod: Pick<ProgramPod, "program" | "name">,
+): Promise<AgentPage> {
+  const text = await pageOf(cluster, pod, "/status");
+  const page = parseAgentPage(text);
+  if (page !== undefined) return page;
+  if (isMissingPage(text))
+    throw new ApiFault(
+      "not-served",
+      "the agent has no /status: it is of 0.2.0 or earlier. Upgrade it",
+    );
+  throw new ApiFault("garbage", `/status: ${text.slice(0, 200).trim()}`);
+}
+
+/** True for the answer of a program that has no such page. PURE. */
+export function isMissingPage(text: string): boolean {
+  return text.startsWith("Not found.");
+}
+
 /** `/debug` of a controller; `query` such as `?failover=shop/web`. Rejects with an ApiFault. */
 export async function debugPage(
   cluster: Cluster,
@@ -52,11 +75,9 @@ export async function debugPage(
   query = "",
 ): Promise<unknown> {
   const text = await pageOf(cluster, pod, `/debug${query}`);
-  try {
-    return JSON.parse(text);
-  } catch (cause) {
-    throw new ApiFault("garbage", `/debug: ${text.slice(0, 200).trim()}`, { cause });
-  }
+  const page = jsonOf(text);
+  if (page !== undefined) return page;
+  throw new ApiFault("garbage", `/debug: ${text.slice(0, 200).trim()}`);
 }
 
 function podOf(program: Program, pod: unknown): ProgramPod {

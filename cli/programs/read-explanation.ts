@@ -4,12 +4,12 @@ import { namesOf, type ObjectKey } from "../../api/names.ts";
 import { field } from "../../api/parse/fields.ts";
 import { SERVICE_EXPORTS } from "../../common/kubernetes/kinds.ts";
 import type { Cluster } from "../clusters/cluster.ts";
-import { checksOf } from "../view/checks.ts";
+import { jsonOf } from "../view/agent-status.ts";
 import type { AgentPages } from "../view/explanation.ts";
 import type { Unread } from "../view/readings.ts";
 import { conditionOf } from "../view/status.ts";
 import { lookUp } from "./cluster-dns.ts";
-import { type ProgramPod, pageOf } from "./pods.ts";
+import { agentPage, isMissingPage, type ProgramPod, pageOf } from "./pods.ts";
 import { unreadOf } from "./unread-of.ts";
 
 /** The domain of names of ServiceImports (KEP-1645). */
@@ -31,7 +31,7 @@ export async function agentPages(
       const text = await pageOf(cluster, pod, path);
       const value = jsonOf(text);
       if (check(value)) return value;
-      if (text.startsWith("Not found.")) {
+      if (isMissingPage(text)) {
         return { reason: "not-served", detail: `an agent of this release has no ${path}` } as const;
       }
       // A page of another release, or an error in words.
@@ -57,7 +57,7 @@ export async function nodeRemarks(
 ): Promise<string[]> {
   if (pod === undefined) return [];
   try {
-    const checks = checksOf(await pageOf(cluster, pod, "/readyz?verbose"));
+    const { checks } = await agentPage(cluster, pod);
     const remarkable = checks.filter(({ name, state, reason }) =>
       name === "health"
         ? state !== "ok" && reason !== "unanswering"
@@ -130,14 +130,6 @@ export async function dnsOf(
     signal.throwIfAborted();
     const { reason, detail } = unreadOf(thrown);
     return `${full}, by the import; CoreDNS was not asked: ${reason}, ${detail}`;
-  }
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return undefined;
   }
 }
 

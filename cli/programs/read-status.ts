@@ -19,7 +19,7 @@ import type {
   UnreadPart,
 } from "../view/readings.ts";
 import { regionsOf } from "../view/region-problems.ts";
-import { debugPage, type ProgramPod, pageOf, podsOf } from "./pods.ts";
+import { agentPage, debugPage, type ProgramPod, podsOf } from "./pods.ts";
 import { unreadOf } from "./unread-of.ts";
 
 /** What is read. */
@@ -174,10 +174,7 @@ async function agentsOf(
       const common = { pod: name, node, ready, ...(detail !== undefined && { detail }) };
       if (!chosen.has(pod)) return common;
       try {
-        return await slots.hold(async () => {
-          const readyz = await pageOf(cluster, pod, "/readyz?verbose");
-          return { ...common, pages: { readyz, metrics: await pageOf(cluster, pod, "/metrics") } };
-        });
+        return { ...common, page: await slots.hold(() => agentPage(cluster, pod)) };
       } catch (thrown) {
         signal.throwIfAborted();
         return { ...common, unread: unreadPod(thrown, pod) };

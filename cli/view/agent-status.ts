@@ -1,5 +1,7 @@
+import type { AgentPage, NodeCheck } from "../../api/agent-page.ts";
+import { field, textField } from "../../api/parse/fields.ts";
+import { isReason } from "../../api/reasons.ts";
 import type { Severity } from "../exit-code.ts";
-import { checksOf, metricOf, type PageCheck } from "./checks.ts";
 import type { AgentReading, ContextReading } from "./readings.ts";
 
 /** How one node's agent is. */
@@ -11,7 +13,7 @@ export interface AgentStatus {
   readonly reason?: string;
   readonly detail?: string;
   /** Failed checks of the node and silent endpoints: the agent works, but some traffic may not. */
-  readonly findings: readonly PageCheck[];
+  readonly findings: readonly NodeCheck[];
   readonly version?: string;
   readonly backend?: string;
   readonly severity: Severity;
@@ -36,7 +38,7 @@ export interface AgentsStatus {
 }
 
 /** Seconds that a change may wait to be programmed before an agent counts as behind: syncs of 10,000 services take two. */
-const LONGEST_WAIT = 5;
+const LONGEST_WAIT_SECONDS = 5;
 
 /** The agents of a context. PURE. */
 export function agentsStatus({ agents, desiredAgents, unread }: ContextReading): AgentsStatus {
@@ -63,20 +65,18 @@ export function agentsStatus({ agents, desiredAgents, unread }: ContextReading):
 }
 
 function agentStatus(reading: AgentReading): AgentStatus {
-  const { node, pod, ready, pages, unread, detail } = reading;
+  const { node, pod, ready, page, unread, detail } = reading;
   const place = { node, pod };
-  if (pages === undefined) {
+  if (page === undefined) {
     const why = unread ?? (detail === undefined ? {} : { detail });
     if (!ready) return { ...place, state: "not-ready", ...why, findings: [], severity: "fault" };
     if (unread === undefined) return { ...place, state: "ready", findings: [], severity: "well" };
     return { ...place, state: "unknown", ...unread, findings: [], severity: "warning" };
   }
-  const checks = checksOf(pages.readyz);
-  const failing = checks.filter(({ state }) => state === "failing");
-  const isRemark = ({ name }: PageCheck) => /^(preflight-|health$|backend-)/.test(name);
+  const failing = page.checks.filter(({ state }) => state === "failing");
+  const isRemark = ({ name }: NodeCheck) => /^(preflight-|health$|backend-)/.test(name);
   const findings = failing.filter(isRemark);
-  const built = releaseOf(pages.metrics);
-  const common = { ...place, findings, ...built };
+  const common = { ...place, findings, version: page.version, backend: page.backend };
   const fault = failing.find((one) => !isRemark(one) && !one.name.startsWith("source-"));
   if (fault !== undefined || !ready) {
     return { ...common, state: "not-ready", ...textOf(fault), severity: "fault" };
@@ -84,16 +84,14 @@ function agentStatus(reading: AgentReading): AgentStatus {
   const source = failing.find(({ name }) => name.startsWith("source-"));
   if (source !== undefined)
     return { ...common, state: "behind", ...textOf(source), severity: "warning" };
-  const waiting = metricOf(pages.metrics, "clusterset_agent_oldest_waiting_change_age_seconds");
-  const longest = Math.max(0, ...waiting.values());
-  if (longest > LONGEST_WAIT) {
-    const waits = `a change has been waiting for ${Math.round(longest)} s`;
+  if (page.oldestChangeSeconds > LONGEST_WAIT_SECONDS) {
+    const waits = `a change has been waiting for ${Math.round(page.oldestChangeSeconds)} s`;
     return { ...common, state: "behind", detail: waits, severity: "warning" };
   }
   return { ...common, state: "in-sync", severity: findings.length > 0 ? "warning" : "well" };
 }
 
-function textOf(check: PageCheck | undefined): Pick<AgentStatus, "reason" | "detail"> {
+function textOf(check: NodeCheck | undefined): Pick<AgentStatus, "reason" | "detail"> {
   if (check === undefined) return {};
   const { name, reason, detail } = check;
   return {
@@ -102,9 +100,35 @@ function textOf(check: PageCheck | undefined): Pick<AgentStatus, "reason" | "det
   };
 }
 
-function releaseOf(metrics: string): Pick<AgentStatus, "version" | "backend"> {
-  const [labels = ""] = metricOf(metrics, "clusterset_agent_build_info").keys();
-  const label = (name: string) => new RegExp(`(?:^|,)${name}="([^"]*)"`).exec(labels)?.[1];
-  const [version, backend] = [label("version"), label("backend")];
-  return { ...(version !== undefined && { version }), ...(backend !== undefined && { backend }) };
+/**
+ * The page `/status` of an agent; undefined if it is none. Of another release, a reason that this one does not have is part of the detail,
+ * and fields that this one does not know are ignored. PURE.
+ */
+export function parseAgentPage(text: string): AgentPage | undefined {
+  const page = jsonOf(text);
+  const [version, backend] = [textField(page, "version"), textField(page, "backend")];
+  const [oldest, checks] = [field(page, "oldestChangeSeconds"), field(page, "checks")];
+  if (version === undefined || backend === undefined) return undefined;
+  if (typeof oldest !== "number" || !Array.isArray(checks)) return undefined;
+  return { version, backend, oldestChangeSeconds: oldest, checks: checks.flatMap(checkOf) };
+}
+
+const STATES = ["ok", "failing", "unknown"] as const;
+
+/** A document; undefined for another text. PURE. */
+export function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}
+
+function checkOf(one: unknown): NodeCheck[] {
+  const [name, word, text] = ["name", "reason", "detail"].map((key) => textField(one, key));
+  const state = STATES.find((known) => known === field(one, "state"));
+  if (name === undefined || state === undefined) return [];
+  const isKnown = word !== undefined && isReason(word);
+  const detail = [isKnown ? undefined : word, text].filter((part) => part !== undefined).join(": ");
+  return [{ name, state, ...(isKnown && { reason: word }), ...(detail !== "" && { detail }) }];
 }

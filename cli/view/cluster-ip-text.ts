@@ -1,5 +1,4 @@
-import { REASONS } from "../../api/reasons.ts";
-import { isReason } from "./checks.ts";
+import { isReason, REASONS } from "../../api/reasons.ts";
 import { type ClusterIpUse, type ExplainedClusterIp, isFailoverConcerned } from "./cluster-ip.ts";
 import type { PreparedEndpoints } from "./prepared-endpoints.ts";
 

@@ -1,8 +1,7 @@
 import { namesOf } from "../../api/names.ts";
 import { field, textField } from "../../api/parse/fields.ts";
 import { isPartial } from "../../api/partial-failover.ts";
-import { REASONS } from "../../api/reasons.ts";
-import { isReason } from "./checks.ts";
+import { isReason, REASONS } from "../../api/reasons.ts";
 import type { Problem } from "./readings.ts";
 
 /** Services that request ClusterIP failover, and those of them that have slices. Field names are those of `-o json`. */

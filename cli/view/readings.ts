@@ -1,3 +1,4 @@
+import type { AgentPage } from "../../api/agent-page.ts";
 import type { Reason } from "../../api/reasons.ts";
 
 /** Why something could not be read. */
@@ -32,15 +33,15 @@ export interface ControllerReading {
   readonly unread?: Unread;
 }
 
-/** An agent's pod, and its pages. */
+/** An agent's pod, and its page. */
 export interface AgentReading {
   readonly pod: string;
   readonly node: string;
   readonly ready: boolean;
   /** Of a pod that is not ready, as Kubernetes reports it. */
   readonly detail?: string;
-  /** `/readyz?verbose` and `/metrics`; absent if they were not requested, or could not be read. */
-  readonly pages?: { readonly readyz: string; readonly metrics: string };
+  /** `/status`; absent if it was not requested, or could not be read. */
+  readonly page?: AgentPage;
   readonly unread?: Unread;
 }
 

@@ -3,6 +3,7 @@ import { after, before, test } from "node:test";
 import type { HeldPort } from "../../agent/backends/backend.ts";
 import type { ImportPlan } from "../../agent/plan/import-plan.ts";
 import { planImport } from "../../agent/plan/plan.ts";
+import type { NodeCheck } from "../../api/agent-page.ts";
 import { fieldAt } from "../../api/parse/fields.ts";
 import { agentFacts, modelOf, nodeFactOf } from "../../cli/agents/facts.ts";
 import { agentSettings } from "../../cli/agents/settings.ts";
@@ -31,7 +32,7 @@ let ports: PodPorts;
 let plan: ImportPlan | undefined;
 let held: readonly HeldPort[] = [];
 /** What its page of checks says of its health. */
-let health: readonly string[] = [];
+let health: readonly NodeCheck[] = [];
 
 before(async () => {
   plane = await ControlPlane.start({ controllerManager: { controllers: "serviceaccount" } });
@@ -172,15 +173,22 @@ test("a VIP is its import; another address is its owner's, or nobody's", async (
 });
 
 test("what failure detection of the node does not see is a remark, and so is a failing check of preflight; what it has found is in the plan", async () => {
+  const blind = "probes of this node do not reach c2; without them, detection takes up to 4 s";
   health = [
-    "[-]health blind: probes of this node do not reach c2; without them, detection takes up to 4 s",
-    "[-]health unanswering: 10.2.0.1 of c2",
-    "[-]preflight-bridge-IPv4 bridge-unfiltered: Pods on the bridge cni0 answer each other past netfilter",
-    "[?]preflight-invalid-IPv4 invalid-accepted: Nothing drops them",
-    "[+]preflight-route-IPv4 ok",
+    { name: "health", state: "failing", reason: "blind", detail: blind },
+    { name: "health", state: "failing", reason: "unanswering", detail: "10.2.0.1 of c2" },
+    {
+      ...{ name: "preflight-bridge-IPv4", state: "failing", reason: "bridge-unfiltered" },
+      detail: "Pods on the bridge cni0 answer each other past netfilter",
+    },
+    {
+      ...{ name: "preflight-invalid-IPv4", state: "unknown", reason: "invalid-accepted" },
+      detail: "Nothing drops them",
+    },
+    { name: "preflight-route-IPv4", state: "ok" },
   ];
   const { out } = await user.run("explain", "shop/web");
-  health = ["[+]health ok"];
+  health = [{ name: "health", state: "ok" }];
   assert.deepEqual(out.match(/^Remark: .*$/gm), [
     "Remark:    Agent of n1: blind: probes of this node do not reach c2; without them, detection takes up to 4 s",
     "Remark:    Agent of n1: bridge-unfiltered: Pods on the bridge cni0 answer each other past netfilter",

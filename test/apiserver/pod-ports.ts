@@ -141,6 +141,7 @@ export function agentPages({
     unlisted: () => undefined,
     findings: () => [],
     remarks: () => [],
+    backend: "iptables",
     ...own,
     agent: {
       ...{ listed: true, families: new Map(), keys: () => [], plan: () => undefined },

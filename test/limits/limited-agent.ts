@@ -119,6 +119,7 @@ const server = new HttpServer(
     agent,
     findings: () => [],
     remarks: () => [],
+    backend: "nftables",
     unlisted: () => undefined,
     toolTimeout: () => 0,
   }),

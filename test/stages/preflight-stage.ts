@@ -5,10 +5,11 @@ import type { Flavour } from "../../agent/backends/iptables/flavour.ts";
 import { ExtensionTrials, requirementsOf } from "../../agent/backends/iptables/kind.ts";
 import type { VirtualService } from "../../agent/plan/virtual-service.ts";
 import type { Finding } from "../../agent/preflight/finding.ts";
-import { findingLine, findingName } from "../../agent/preflight/finding.ts";
+import { findingCheck, findingName } from "../../agent/preflight/finding.ts";
 import { Preflight } from "../../agent/preflight/preflight.ts";
 import type { ProgramResult } from "../../agent/system/program-result.ts";
 import { probeCommand } from "../../agent/system/tcp-connect.ts";
+import { remarkLine } from "../../common/checks.ts";
 import { FakeClock } from "../doubles/fake-clock.ts";
 import { cidr } from "../generators/facts.ts";
 import type { Namespace } from "../lab/namespace.ts";
@@ -102,7 +103,9 @@ export class PreflightStage {
     const findings = await promise;
     // The pause begins once the run has ended.
     await new Promise<void>((done) => setImmediate(done));
-    return Object.fromEntries(findings.map((one) => [findingName(one), findingLine(one)]));
+    return Object.fromEntries(
+      findings.map((one) => [findingName(one), remarkLine(findingCheck(one))]),
+    );
   }
 
   async stop(): Promise<void> {

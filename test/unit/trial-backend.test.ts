@@ -62,7 +62,7 @@ describe("a backend that only logs, added by one kind and one line in a record",
   test("is chosen and reported, and programs what the agent plans", async () => {
     const { logged, config, chosen, clock } = stage();
     const choice = (await chosen()) ?? assert.fail("not chosen");
-    assert.equal(backendRemark(choice), "[+]backend-trial ok");
+    assert.deepEqual(backendRemark(choice), { name: "backend-trial", state: "ok" });
     const { backends, counters } = openBackends(
       choice.backend,
       config.clusterSetCidrs,
