@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { isClusterId, isLabelName } from "../api/names.ts";
 import { durationOf } from "../api/parse/time-span.ts";
-import { OUTPUTS } from "./output/document.ts";
+import { OUTPUTS } from "./output/printable.ts";
 
 /** The names in `a,b`. */
 export function listed(value: string, before: readonly string[] = []): readonly string[] {

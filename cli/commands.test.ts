@@ -4,7 +4,7 @@ import { test } from "node:test";
 import type { Command } from "commander";
 import { fakeMember } from "../test/doubles/fake-member.ts";
 import { CommandLine } from "../test/stages/command-line.ts";
-import { candidates } from "./candidates.ts";
+import { candidates } from "./command/completion.ts";
 import { withDryRunKinds } from "./command-line.ts";
 import { PLAIN } from "./output/table.ts";
 import { createProgram, run } from "./run.ts";

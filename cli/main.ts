@@ -1,10 +1,9 @@
 #!/usr/bin/env node
 import { homedir, userInfo } from "node:os";
 import { nameProcess, stopSignal } from "../common/process.ts";
-import { ask } from "./ask.ts";
 import { EXIT } from "./exit-code.ts";
 import { run } from "./run.ts";
-import { painter } from "./terminal.ts";
+import { ask, painter } from "./terminal.ts";
 
 nameProcess("kubectl-clusterset");
 // A closed pipe (`status | head`) is not an error.

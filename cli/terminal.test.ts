@@ -6,7 +6,7 @@ import { after, before, test } from "node:test";
 import { FakeApiServer, kubeconfigOf } from "../test/doubles/fake-api-server.ts";
 import { fakeMember, fakeProperties } from "../test/doubles/fake-member.ts";
 import { CommandLine } from "../test/stages/command-line.ts";
-import { ask } from "./ask.ts";
+import { ask } from "./terminal.ts";
 
 // The program on a pseudo-terminal (script, of util-linux), with a person who types.
 
@@ -122,15 +122,15 @@ test("meanings, remarks and lines of changes are wrapped at the width of the ter
   ]) {
     person.columns = undefined;
     const { out: whole } = await person.run(...argv);
-    person.columns = 45;
+    person.columns = 40;
     const { out } = await person.run(...argv);
     const words = (text: string): string[] => text.split(/\s+/).sort();
     assert.deepEqual(words(out), words(whole));
     // A table of eight columns is wider, as none is made narrower than a name.
     const sentences = (text: string) => text.split("\n").filter((line) => !/\S {3}/.test(line));
-    for (const line of sentences(out)) assert.ok(line.length <= 45, `${argv[0]}: ${line}`);
+    for (const line of sentences(out)) assert.ok(line.length <= 40, `${argv[0]}: ${line}`);
     assert.ok(
-      sentences(whole).some((line) => line.length > 45),
+      sentences(whole).some((line) => line.length > 40),
       whole,
     );
   }

@@ -176,7 +176,8 @@ export const FLAGS = {
   }),
   ...inGroup(SHOWN, {
     http: flag("--http-address IP:PORT", {
-      about: "Listen address of /livez, /readyz, /metrics, /plan and /kernel; off disables them",
+      about:
+        "Listen address of /livez, /readyz, /status, /metrics, /plan and /kernel; off disables them",
       read: listenAddress,
       // Loopback, because /plan lists services and endpoints. Kubernetes uses the ports 10248 to 10260.
       default: "127.0.0.1:10269",

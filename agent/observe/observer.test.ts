@@ -346,7 +346,7 @@ test("clusters that probes do not reach are shown, counted and logged, each unti
 });
 
 test("missing evidence is logged once for each cause, and counted each time", async () => {
-  const { lines, metrics, health } = silence();
+  const { lines, metrics, health, remarks } = silence();
   const error = new CodedError("CSP_NETLINK_UNAVAILABLE", "netlink: no");
   for (let i = 0; i < 3; i++) health.unavailable(error);
   assert.match(remarks()[0] ?? "", /not-tested: .*CSP_NETLINK_UNAVAILABLE/);

@@ -12,7 +12,8 @@ import { fieldAt, textField } from "../../api/parse/fields.ts";
 import { Interner } from "../../api/parse/interner.ts";
 import { parseIpAddress } from "../../api/parse/parse-ip-address.ts";
 import type { Problem } from "../../api/problem.ts";
-import type { Usage } from "../../common/config/usage.ts";
+import { isUsage, type Usage, usage } from "../../common/config/usage.ts";
+import type { NodeGroup } from "../view/simulation.ts";
 
 /** The facts of a cluster, as its agents parse them from the objects of its API server. */
 export interface AgentFacts {
@@ -95,4 +96,33 @@ export function nodeFactOf(name: string, facts: AgentFacts, config: AgentConfig)
   };
   const observed = { object: facts.nodes.get(name), properties: facts.properties, network };
   return nodeFact({ ...config, nodeName: name }, [], observed);
+}
+
+/**
+ * One node for each region and zone, or the one that is named. Nodes of one group plan alike, except for imports that prefer single
+ * nodes. Without Nodes: one group. A usage error if there is no such node, or its agent would report one. PURE.
+ */
+export function nodeGroups(
+  facts: AgentFacts,
+  config: AgentConfig,
+  from: string | undefined,
+): readonly NodeGroup[] | Usage {
+  if (from !== undefined && !facts.nodes.has(from)) {
+    return usage({ where: "--from", value: from, expected: "expected the name of a Node" });
+  }
+  const groups = new Map<string, { readonly first: string; size: number }>();
+  const names = from === undefined ? [...facts.nodes.keys()].sort() : [from];
+  for (const name of names.length === 0 ? [""] : names) {
+    const { region = "", zone = "" } = facts.nodes.get(name) ?? {};
+    const place = from ?? ([region, zone].filter((part) => part !== "").join("/") || "all");
+    const group = groups.get(place) ?? { first: name, size: 0 };
+    groups.set(place, { ...group, size: group.size + 1 });
+  }
+  const found: NodeGroup[] = [];
+  for (const [name, { first, size }] of groups) {
+    const node = nodeFactOf(first, facts, config);
+    if (isUsage(node)) return node;
+    found.push({ name, node, size });
+  }
+  return found;
 }

@@ -7,8 +7,8 @@ import { test } from "node:test";
 import { FakeApiServer } from "../../test/doubles/fake-api-server.ts";
 import { CommandLine } from "../../test/stages/command-line.ts";
 import { withoutKnownTokens } from "./collect.ts";
-import { END, entry } from "./ustar.ts";
 import { LEFT_OUT, objectWithoutSecrets, textWithoutSecrets } from "./without-secrets.ts";
+import { END, entry } from "./write-bundle.ts";
 
 const JWT = "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJhZG1pbiJ9.c2lnbmF0dXJlLW9mLXRva2Vu";
 

@@ -5,8 +5,7 @@ import type { Cluster } from "../clusters/cluster.ts";
 import { whyOf } from "../clusters/cluster-fault.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
 import { type Change, titleOf } from "../install/change.ts";
-import { documentText, type Output } from "../output/document.ts";
-import { type Printable, printable } from "../output/printable.ts";
+import { documentText, type Output, type Printable, printable } from "../output/printable.ts";
 import { type PlanLine, planText, sentence } from "../output/table.ts";
 import type { Terminal } from "../terminal.ts";
 import { clusterOf, type Surroundings } from "./objects.ts";
@@ -20,8 +19,8 @@ export interface Plan {
   readonly question?: Printable;
   /** Printed if nothing is to be changed; default: `nothing to do`. */
   readonly nothing?: Printable;
-  /** Which changed kinds count for that; default: all. */
-  readonly matters?: (kind: string) => boolean;
+  /** Which lines count for that; default: all that change something. */
+  readonly matters?: (line: Line) => boolean;
   /** True: takes fields over that other programs own, also without `--force-conflicts`. */
   readonly force?: boolean;
   /** What a user can do if other programs own fields that would change; ends with the flag. */
@@ -124,7 +123,7 @@ async function changeInStages(
   }
   const { matters = () => true, nothing = printable`nothing to do` } = plan;
   const isIdle = !compared.some(({ lines }) =>
-    lines.some((line) => (isLeft(line) || line.action === "conflict") && matters(line.object.kind)),
+    lines.some((line) => (isLeft(line) || line.action === "conflict") && matters(line)),
   );
   const lines = compared.flatMap(planLines);
   // A table of what stays says more than nothing.

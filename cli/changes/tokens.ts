@@ -4,9 +4,15 @@ import { trustedFor } from "../clusters/api-address.ts";
 import type { Cluster } from "../clusters/cluster.ts";
 import { until } from "../clusters/until.ts";
 import type { HandOver, InstallObject } from "../install/change.ts";
-import { withKubeconfig } from "../install/desired.ts";
-import { SERVICE_ACCOUNT_NAME, type TokenSecret } from "../install/handovers.ts";
-import { accessIn, isSameAccess, kubeconfigOf, secretText } from "../install/registry-access.ts";
+import {
+  accessIn,
+  isSameAccess,
+  kubeconfigOf,
+  SERVICE_ACCOUNT_NAME,
+  secretText,
+  type TokenSecret,
+  withKubeconfig,
+} from "../install/handovers.ts";
 
 /** kube-controller-manager fills a Secret a moment after it was made. */
 const TOKEN_MS = 60_000;

@@ -1,7 +1,7 @@
 import { ApiFault, faultOfTransport } from "../../common/kubernetes/api-fault.ts";
 import { connect } from "../../common/kubernetes/connect.ts";
 import { createLogger } from "../../common/log.ts";
-import { kubeconfigOf } from "../install/registry-access.ts";
+import { kubeconfigOf } from "../install/handovers.ts";
 import type { Cluster } from "./cluster.ts";
 
 /** Milliseconds for one attempt. */

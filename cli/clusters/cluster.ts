@@ -14,8 +14,7 @@ import { ApiWriter } from "../../common/kubernetes/writer.ts";
 import type { Logger } from "../../common/log.ts";
 import { VERSION } from "../../common/version.ts";
 import { type Began, ClusterFault, naming } from "./cluster-fault.ts";
-import { MOST_BYTES, type Page, readPage } from "./page.ts";
-import { forwardedPort, type PodPort } from "./port-forward.ts";
+import { forwardedPort, MOST_BYTES, type Page, type PodPort, readPage } from "./port-forward.ts";
 
 /** Milliseconds of a page, from the first connection to its last byte: slow networks and busy nodes need seconds. */
 const PAGE_MS = 15_000;

@@ -9,8 +9,7 @@ import type { ApiServer } from "../../common/kubernetes/api-server.ts";
 import { Recovery } from "../../common/kubernetes/recovery.ts";
 import { proxiedPage } from "./cluster.ts";
 import { environmentProxy } from "./contexts.ts";
-import { readPage } from "./page.ts";
-import { forwardedPort } from "./port-forward.ts";
+import { forwardedPort, readPage } from "./port-forward.ts";
 
 const SERVER = "https://api.c1.example.com:6443";
 

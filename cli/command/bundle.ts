@@ -4,8 +4,7 @@ import { type Content, writeBundle } from "../bundle/write-bundle.ts";
 import { type ClusterFlags, withClusters } from "../clusters/contexts.ts";
 import { withClusterFlags, withOutputFlag } from "../command-line.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
-import { documentText, type Output } from "../output/document.ts";
-import { type Printable, printable } from "../output/printable.ts";
+import { documentText, type Output, type Printable, printable } from "../output/printable.ts";
 import { table } from "../output/table.ts";
 import type { Terminal } from "../terminal.ts";
 

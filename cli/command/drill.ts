@@ -9,10 +9,8 @@ import {
   SERVICES,
   STATEFUL_SETS,
 } from "../../common/kubernetes/kinds.ts";
-import { agentFacts, modelOf } from "../agents/facts.ts";
-import { nodeGroups } from "../agents/node-groups.ts";
-import { type AgentObjects, readAgentObjects } from "../agents/objects.ts";
-import { agentSettings } from "../agents/settings.ts";
+import { agentFacts, modelOf, nodeGroups } from "../agents/facts.ts";
+import { type AgentObjects, agentSettings, readAgentObjects } from "../agents/objects.ts";
 import { isConfirmed } from "../changes/carry-out.ts";
 import type { Cluster } from "../clusters/cluster.ts";
 import { type ClusterFlags, withClusters } from "../clusters/contexts.ts";
@@ -27,11 +25,9 @@ import { drill } from "../drill/drill.ts";
 import { figuresOf, figuresTable, severityOf } from "../drill/figures.ts";
 import { type DrilledWorkload, workloadsOf } from "../drill/workload.ts";
 import { EXIT, type ExitCode, exitCodeOf } from "../exit-code.ts";
-import { documentText, type Output } from "../output/document.ts";
-import { oneLine, printable } from "../output/printable.ts";
+import { documentText, type Output, oneLine, printable } from "../output/printable.ts";
 import type { Terminal } from "../terminal.ts";
-import { simulate } from "../view/simulation.ts";
-import { outcomeText } from "../view/simulation-table.ts";
+import { outcomeText, simulate } from "../view/simulation.ts";
 
 interface DrillFlags extends ClusterFlags {
   readonly namespace?: string;

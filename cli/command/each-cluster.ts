@@ -2,7 +2,7 @@ import { ApiFault } from "../../common/kubernetes/api-fault.ts";
 import type { Cluster } from "../clusters/cluster.ts";
 import { whyOf } from "../clusters/cluster-fault.ts";
 import { readIdentity } from "../clusters/read-facts.ts";
-import type { ClusterFacts } from "../install/facts.ts";
+import type { ClusterFacts } from "../install/members.ts";
 import { printable } from "../output/printable.ts";
 import type { Terminal } from "../terminal.ts";
 

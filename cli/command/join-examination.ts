@@ -4,11 +4,9 @@ import { ENDPOINT_SLICES, queryOf, SERVICE_EXPORTS } from "../../common/kubernet
 import { trustedFor, whyUnreachable } from "../clusters/api-address.ts";
 import type { Cluster } from "../clusters/cluster.ts";
 import { readFacts, readHub } from "../clusters/read-facts.ts";
-import { rejectedEndpoints } from "../install/exported-endpoints.ts";
-import type { HubFacts } from "../install/facts.ts";
-import { findingsOf, serviceOverlaps } from "../install/findings.ts";
+import { findingsOf, rejectedEndpoints, serviceOverlaps } from "../install/findings.ts";
 import type { JoinSet } from "../install/join.ts";
-import { contradictions, type Member, membersOf } from "../install/members.ts";
+import { contradictions, type HubFacts, type Member, membersOf } from "../install/members.ts";
 import { type Printable, printable } from "../output/printable.ts";
 import { table } from "../output/table.ts";
 import type { Terminal } from "../terminal.ts";

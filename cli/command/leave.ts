@@ -97,9 +97,12 @@ async function planLeave(
   return {
     changes: leaveChanges(whole, options),
     question: printable`Cluster ${departure.id} leaves. Continue?`,
-    // With an image, its nodes are cleaned whatever is there.
-    matters: (kind) => agentImage !== undefined || isOurs(kind),
-    nothing: printable`${leaving}: not a member: nothing to delete. If its nodes have rules of agents that are gone: --agent-image IMAGE removes them.`,
+    // What cleans its nodes shows nothing. With an image, they are cleaned whatever is there.
+    matters: ({ action, object }) =>
+      agentImage !== undefined || (action !== "created" && isOurs(object.kind)),
+    nothing: keepPrograms
+      ? printable`${leaving}: no other cluster knows it: nothing to delete.`
+      : printable`${leaving}: not a member: nothing to delete. If its nodes have rules of agents that are gone: --agent-image IMAGE removes them.`,
     milestones: leaveMilestones(whole, options),
     remarks:
       keepPrograms || keepCrds || crds.others.length === 0

@@ -14,17 +14,17 @@ import {
   SERVICE_IMPORTS,
   SERVICES,
 } from "../../common/kubernetes/kinds.ts";
-import { agentSettings } from "../agents/settings.ts";
+import { agentSettings } from "../agents/objects.ts";
 import type { Cluster } from "../clusters/cluster.ts";
 import { type ClusterFlags, withClusters } from "../clusters/contexts.ts";
 import { withClusterFlags, withOutputFlag } from "../command-line.ts";
 import { EXIT, type ExitCode, exitCodeOf } from "../exit-code.ts";
 import { INSTALL_NAMESPACE } from "../install/workloads.ts";
-import { addressRules } from "../migrate/address-rules.ts";
 import { type Found, type FoundObject, foundObject } from "../migrate/found.ts";
 import {
   type Migration,
   manifestsOf,
+  migrationText,
   OBJECT_STEPS,
   type ObjectStep,
   SOURCES,
@@ -33,10 +33,15 @@ import {
   severityOf,
   stepsOf,
 } from "../migrate/migration.ts";
-import { migrationText } from "../migrate/migration-text.ts";
+import { addressRules } from "../migrate/objects.ts";
 import { FROM } from "../migrate/sources.ts";
-import { documentText, type Output } from "../output/document.ts";
-import { joined, type Printable, printable } from "../output/printable.ts";
+import {
+  documentText,
+  joined,
+  type Output,
+  type Printable,
+  printable,
+} from "../output/printable.ts";
 import type { Terminal } from "../terminal.ts";
 import { inEachCluster } from "./each-cluster.ts";
 

@@ -1,8 +1,9 @@
 import type { Cidr } from "../../api/cidr.ts";
-import type { HubFacts } from "./facts.ts";
+import { LABEL_SERVICE_SLICE } from "../../api/keys.ts";
+import { field, fieldAt, listOf, textField } from "../../api/parse/fields.ts";
 import type { RegistryMode } from "./manifests.ts";
-import type { Member } from "./members.ts";
-import { isInside, type OwnedRange, overlapsAmong, rangesIn } from "./ranges.ts";
+import type { HubFacts, Member } from "./members.ts";
+import { isInside, type OwnedRange, outsideOf, overlapsAmong, rangesIn } from "./ranges.ts";
 
 /** What stands in the way of a join (`faults`), and what a user should know (`warnings`), in sentences. */
 export interface Findings {
@@ -159,3 +160,36 @@ export function namesSupport(image: string): NamesSupport {
 
 /** For messages. */
 const FIRST_CORE_DNS: string = FIRST.join(".");
+
+/** A sentence about the endpoints of exported Services that other clusters will reject, because the ranges of a member do not contain them; undefined if there are none. PURE. */
+export function rejectedEndpoints(
+  { context, endpointCidrs }: Pick<Member, "context" | "endpointCidrs">,
+  exports: readonly unknown[],
+  slices: readonly unknown[],
+): string | undefined {
+  const exported = new Set(exports.map((one) => nameIn(one, textField(metadataOf(one), "name"))));
+  const services = new Map<string, Set<string>>();
+  for (const slice of slices) {
+    const label = fieldAt(metadataOf(slice), "labels", LABEL_SERVICE_SLICE);
+    const service = nameIn(slice, typeof label === "string" ? label : undefined);
+    if (service === undefined || !exported.has(service)) continue;
+    const addresses = listOf(field(slice, "endpoints")).flatMap((one) =>
+      listOf(field(one, "addresses")).slice(0, 1).map(String),
+    );
+    const outside = outsideOf(endpointCidrs, addresses);
+    if (outside.length > 0)
+      services.set(service, new Set([...(services.get(service) ?? []), ...outside]));
+  }
+  const [first] = [...services].sort(([a], [b]) => (a < b ? -1 : 1));
+  if (first === undefined) return undefined;
+  const count = [...services.values()].reduce((sum, { size }) => sum + size, 0);
+  const [example = ""] = [...first[1]].sort();
+  return `${context}: ${services.size} exported ${services.size === 1 ? "Service has" : "Services have"} ${count} endpoint${count === 1 ? "" : "s"} outside ${endpointCidrs}, such as ${example} of ${first[0]}: other clusters will reject ${count === 1 ? "it" : "them"}. Pods with hostNetwork have addresses of Nodes (docs/guides/install.md). Give --endpoint-cidrs ${context}=RANGES.`;
+}
+
+const metadataOf = (object: unknown): unknown => field(object, "metadata");
+
+function nameIn(object: unknown, name: string | undefined): string | undefined {
+  const namespace = textField(metadataOf(object), "namespace");
+  return namespace === undefined || name === undefined ? undefined : `${namespace}/${name}`;
+}

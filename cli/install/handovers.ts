@@ -1,7 +1,16 @@
+import { parse, stringify } from "yaml";
+import {
+  ANNOTATION_ENDPOINT_CIDRS,
+  LABEL_PEER,
+  PROPERTY_CLUSTER_ID,
+  PROPERTY_CLUSTER_SET,
+  PROPERTY_REGION,
+} from "../../api/keys.ts";
+import { field, fieldAt, textField } from "../../api/parse/fields.ts";
 import { registryNamespace } from "../../controller/registry/names.ts";
 import type { Change, Handover, InstallObject, Token } from "./change.ts";
-import { HUB_KEY, hubSecretOf, PEER_KEY, peerSecretOf } from "./desired.ts";
 import type { Member } from "./members.ts";
+import { INSTALL_NAMESPACE } from "./workloads.ts";
 
 /** Namespace of the members' service accounts, on a hub. */
 export const MEMBERS_NAMESPACE = "clusterset-members";
@@ -77,4 +86,115 @@ export interface TokenSecret {
   readonly ca?: string;
   /** True if the API server has seen the token in use. */
   readonly used: boolean;
+}
+
+/** Key of the kubeconfig in the Secret of a peer, and in the Secret of a hub. */
+export const PEER_KEY = "kubeconfig";
+export const HUB_KEY = "hub.kubeconfig";
+/** Name of the Secret of a hub. */
+export const HUB_SECRET = "hub";
+
+/** The identity of a member. PURE. */
+export function identityOf({ id, region }: Member, clusterset: string): InstallObject[] {
+  return [
+    property(PROPERTY_CLUSTER_ID, id),
+    property(PROPERTY_CLUSTER_SET, clusterset),
+    ...(region === undefined ? [] : [property(PROPERTY_REGION, region)]),
+  ];
+}
+
+function property(name: string, value: string): InstallObject {
+  return {
+    apiVersion: "about.k8s.io/v1beta1",
+    kind: "ClusterProperty",
+    metadata: { name },
+    spec: { value },
+  };
+}
+
+/** The Secret by which a member knows `peer`, without the kubeconfig. `name`: of the one that it has. PURE. */
+export function peerSecretOf(
+  { id, endpointCidrs }: Pick<Member, "id" | "endpointCidrs">,
+  name: string | undefined,
+): InstallObject {
+  return secretOf(name ?? `peer-${id}`, {
+    labels: { [LABEL_PEER]: id },
+    annotations: { [ANNOTATION_ENDPOINT_CIDRS]: endpointCidrs },
+  });
+}
+
+/** The Secret by which a member reaches its hub, without the kubeconfig. PURE. */
+export function hubSecretOf(): InstallObject {
+  return secretOf(HUB_SECRET, {});
+}
+
+function secretOf(
+  name: string,
+  more: Pick<InstallObject["metadata"], "labels" | "annotations">,
+): InstallObject {
+  return {
+    apiVersion: "v1",
+    kind: "Secret",
+    metadata: { namespace: INSTALL_NAMESPACE, name, ...more },
+  };
+}
+
+/** A Secret with its kubeconfig. SECRET. PURE. */
+export function withKubeconfig(secret: InstallObject, key: string, text: string): InstallObject {
+  return { ...secret, data: { [key]: Buffer.from(text).toString("base64") } };
+}
+
+/** What a controller needs to reach a registry on another API server. */
+export interface RegistryAccess {
+  /** URL of the API server. */
+  readonly server: string;
+  /** PEM, in base64; absent: the CAs of Node. */
+  readonly ca?: string;
+  /** SECRET: never logged or shown. */
+  readonly token: string;
+}
+
+/** The kubeconfig for it, with everything inline. SECRET. PURE. */
+export function kubeconfigOf({ server, ca, token }: RegistryAccess): string {
+  const cluster = { server, ...(ca !== undefined && { "certificate-authority-data": ca }) };
+  return stringify({
+    apiVersion: "v1",
+    kind: "Config",
+    "current-context": "registry",
+    contexts: [{ name: "registry", context: { cluster: "registry", user: "registry" } }],
+    clusters: [{ name: "registry", cluster }],
+    users: [{ name: "registry", user: { token } }],
+  });
+}
+
+/** The access of the only cluster and user of a kubeconfig; undefined if it has more, or other credentials. PURE. */
+export function accessIn(kubeconfig: string): RegistryAccess | undefined {
+  let document: unknown;
+  try {
+    document = parse(kubeconfig);
+  } catch {
+    return undefined;
+  }
+  const cluster = onlyOf(document, "clusters", "cluster");
+  const server = textField(cluster, "server");
+  const token = textField(onlyOf(document, "users", "user"), "token");
+  if (server === undefined || token === undefined) return undefined;
+  const ca = textField(cluster, "certificate-authority-data");
+  return { server, token, ...(ca !== undefined && { ca }) };
+}
+
+/** True if two kubeconfigs have the same address and token, however they are written: a CA that was set by hand stays. PURE. */
+export function isSameAccess(a: RegistryAccess, b: RegistryAccess | undefined): boolean {
+  return a.server === b?.server && a.token === b.token;
+}
+
+/** The content of a key of a Secret as text; undefined if it has none. SECRET. PURE. */
+export function secretText(secret: unknown, key: string): string | undefined {
+  const value = fieldAt(secret, "data", key);
+  return typeof value === "string" ? Buffer.from(value, "base64").toString("utf8") : undefined;
+}
+
+function onlyOf(document: unknown, list: string, part: string): unknown {
+  const entries = field(document, list);
+  return Array.isArray(entries) && entries.length === 1 ? field(entries[0], part) : undefined;
 }

@@ -2,11 +2,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { restricted } from "../../common/kubernetes/inline-kubeconfig.ts";
 import { withNames, withoutNames } from "../changes/core-dns.ts";
-import { rejectedEndpoints } from "./exported-endpoints.ts";
-import { findingsOf, namesSupport } from "./findings.ts";
+import { findingsOf, namesSupport, rejectedEndpoints } from "./findings.ts";
+import { accessIn, isSameAccess, kubeconfigOf } from "./handovers.ts";
 import type { Member } from "./members.ts";
 import { aroundNodes, overlapsAmong, rangesIn, rangesText } from "./ranges.ts";
-import { accessIn, isSameAccess, kubeconfigOf } from "./registry-access.ts";
 import { withTag } from "./workloads.ts";
 
 function ranges(text: string) {

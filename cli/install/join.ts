@@ -1,6 +1,5 @@
 import { type Change, putAll } from "./change.ts";
-import { identityOf } from "./desired.ts";
-import { type HubAddress, handoversOf, putAccount } from "./handovers.ts";
+import { type HubAddress, handoversOf, identityOf, putAccount } from "./handovers.ts";
 import {
   CRDS,
   DNS_RIGHTS,

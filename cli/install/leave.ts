@@ -7,10 +7,9 @@ import {
   removeAll,
   type Wait,
 } from "./change.ts";
-import { HUB_SECRET } from "./desired.ts";
-import type { ClusterFacts } from "./facts.ts";
-import { MEMBERS_NAMESPACE } from "./handovers.ts";
+import { HUB_SECRET, MEMBERS_NAMESPACE } from "./handovers.ts";
 import { cleanup, DNS_RIGHTS, programs, type RegistryMode } from "./manifests.ts";
+import type { ClusterFacts } from "./members.ts";
 import { INSTALL_NAMESPACE, WORKLOADS } from "./workloads.ts";
 
 /** A cluster that leaves, and all that knows it. */

@@ -1,3 +1,5 @@
+import { type Address, isAddress, parseAddress } from "../../api/address.ts";
+import { type Cidr, containsAny, ofFamily } from "../../api/cidr.ts";
 import {
   ANNOTATION_AUTHORED,
   ANNOTATION_CLUSTER_SELECTORS,
@@ -5,9 +7,11 @@ import {
   MCS_GROUP,
   PROPERTY_CLUSTER_ID,
 } from "../../api/keys.ts";
+import { objectKey } from "../../api/names.ts";
 import { field, fieldAt, isFields } from "../../api/parse/fields.ts";
 import { parseJsonText } from "../../api/parse/json-text.ts";
-import type { Found, FoundObject } from "./found.ts";
+import { allocate } from "../../controller/allocate/allocate.ts";
+import type { AddressRules, Found, FoundObject } from "./found.ts";
 import { type Finding, finding } from "./migration.ts";
 
 /** Bounds the depth of the parsed JSON. */
@@ -121,4 +125,36 @@ function authoredOf({ annotations, raw }: FoundObject): object {
   const spec = isFields(stored) ? stored : fieldAt(raw, "spec");
   const { ips: _, ...rest } = isFields(spec) ? spec : {};
   return rest;
+}
+
+/**
+ * Chooses as the controller does: by a hash, so that clusters with the same range mostly choose the same address. `held`:
+ * IPAddresses. PURE.
+ */
+export function addressRules(
+  cidrs: readonly Cidr[],
+  imports: readonly FoundObject[],
+  held: readonly FoundObject[],
+): AddressRules {
+  const listed = imports.flatMap(({ raw }) => fieldAt(raw, "spec", "ips") ?? []);
+  const taken = new Set([...listed, ...held.map(({ name }) => name)].map(String));
+  const parsed = (text: string): Address | undefined => {
+    const address = parseAddress(text);
+    return isAddress(address) ? address : undefined;
+  };
+  return {
+    isOurs: (text) => {
+      const address = parsed(text);
+      return address !== undefined && containsAny(cidrs, address);
+    },
+    choose: (namespace, name, like) => {
+      const family = parsed(like)?.family;
+      if (family === undefined) return undefined;
+      const [cidr] = ofFamily(cidrs, family);
+      const vip = cidr && allocate(objectKey(namespace, name), family, cidr, taken, []);
+      if (vip === undefined || vip === "exhausted") return undefined;
+      taken.add(vip.text);
+      return vip.text;
+    },
+  };
 }

@@ -2,10 +2,16 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { cidr } from "../../test/generators/facts.ts";
 import { foreignObjects } from "../../test/migrations/read-objects.ts";
-import { addressRules } from "./address-rules.ts";
 import { type Found, type FoundObject, foundObject } from "./found.ts";
-import { type Migration, manifestsOf, type ObjectStep, severityOf, stepsOf } from "./migration.ts";
-import { migrationText } from "./migration-text.ts";
+import {
+  type Migration,
+  manifestsOf,
+  migrationText,
+  type ObjectStep,
+  severityOf,
+  stepsOf,
+} from "./migration.ts";
+import { addressRules } from "./objects.ts";
 import { FROM } from "./sources.ts";
 
 const FIELDS: Readonly<Record<string, keyof Found>> = {

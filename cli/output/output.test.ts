@@ -3,8 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { parse } from "yaml";
 import { forAll } from "../../test/generators/for-all.ts";
-import { documentText } from "./document.ts";
-import { joined, painted, printable } from "./printable.ts";
+import { documentText, joined, painted, printable } from "./printable.ts";
 import { PLAIN, table } from "./table.ts";
 
 /** The operator's clipboard (OSC 52), a cleared line, a forged row, U+202E, a C1 control, a line separator, a tag character. */

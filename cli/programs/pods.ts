@@ -3,8 +3,10 @@ import { field, fieldAt, textField } from "../../api/parse/fields.ts";
 import { ApiFault } from "../../common/kubernetes/api-fault.ts";
 import { PODS, queryOf } from "../../common/kubernetes/kinds.ts";
 import type { Cluster } from "../clusters/cluster.ts";
+import { ClusterFault } from "../clusters/cluster-fault.ts";
 import { INSTALL_NAMESPACE } from "../install/workloads.ts";
 import { jsonOf, parseAgentPage } from "../view/agent-status.ts";
+import type { Unread } from "../view/readings.ts";
 
 /** Programs that run in pods, and the ports of their pages (deploy/base). */
 export const PROGRAMS = {
@@ -106,4 +108,11 @@ function waitingOf(pod: unknown): string | undefined {
     textField(field(pod, "status"), "reason") ??
     textField(field(pod, "status"), "phase")
   );
+}
+
+/** Why a read failed, as commands show it. */
+export function unreadOf(thrown: unknown): Unread {
+  if (thrown instanceof ClusterFault) return { reason: thrown.reason, detail: thrown.detail };
+  if (thrown instanceof ApiFault) return { reason: thrown.reason, detail: thrown.message };
+  return { reason: "garbage", detail: thrown instanceof Error ? thrown.message : String(thrown) };
 }

@@ -1,16 +1,35 @@
 import type { HeldPort } from "../../agent/backends/backend.ts";
 import type { ImportPlan } from "../../agent/plan/import-plan.ts";
+import { LABEL_SERVICE_SLICE } from "../../api/keys.ts";
 import { namesOf, type ObjectKey } from "../../api/names.ts";
-import { field } from "../../api/parse/fields.ts";
-import { SERVICE_EXPORTS } from "../../common/kubernetes/kinds.ts";
+import { field, fieldAt, listOf, textField } from "../../api/parse/fields.ts";
+import { ApiFault } from "../../common/kubernetes/api-fault.ts";
+import {
+  ENDPOINT_SLICES,
+  IP_ADDRESSES,
+  NAMESPACES,
+  NODES,
+  PODS,
+  queryOf,
+  SERVICE_EXPORTS,
+  SERVICES,
+} from "../../common/kubernetes/kinds.ts";
 import type { Cluster } from "../clusters/cluster.ts";
 import { jsonOf } from "../view/agent-status.ts";
+import { failoverRequest } from "../view/cluster-ip.ts";
 import type { AgentPages } from "../view/explanation.ts";
-import type { Unread } from "../view/readings.ts";
+import type { ClusterIpReading, Unread, UnreadPart } from "../view/readings.ts";
 import { conditionOf } from "../view/status.ts";
 import { lookUp } from "./cluster-dns.ts";
-import { agentPage, isMissingPage, type ProgramPod, pageOf } from "./pods.ts";
-import { unreadOf } from "./unread-of.ts";
+import {
+  agentPage,
+  debugPage,
+  isMissingPage,
+  type ProgramPod,
+  pageOf,
+  podsOf,
+  unreadOf,
+} from "./pods.ts";
 
 /** The domain of names of ServiceImports (KEP-1645). */
 const DOMAIN = "svc.clusterset.local";
@@ -139,4 +158,104 @@ function isPlan(value: unknown): value is ImportPlan {
 
 function isHeld(value: unknown): value is { held: HeldPort[] } {
   return Array.isArray(field(value, "held"));
+}
+
+/** Reads what explains the ClusterIP of a Service. What cannot be read is in `unread`; rejects with the reason of the signal only. */
+export async function readClusterIp(
+  cluster: Cluster,
+  key: ObjectKey,
+  signal: AbortSignal,
+): Promise<ClusterIpReading> {
+  const { namespace, name } = namesOf(key);
+  const unread: UnreadPart[] = [];
+  const attempt = async <Value>(what: string, read: Promise<Value>): Promise<Value | undefined> => {
+    try {
+      return await read;
+    } catch (thrown) {
+      signal.throwIfAborted();
+      unread.push({ what, ...unreadOf(thrown) });
+      return undefined;
+    }
+  };
+  const labelSelector = `${LABEL_SERVICE_SLICE}=${name}`;
+  const [service, slices = []] = await Promise.all([
+    attempt("Service", cluster.objects.get(SERVICES, { namespace, name })),
+    attempt("EndpointSlices", cluster.list(queryOf(ENDPOINT_SLICES, { namespace, labelSelector }))),
+  ]);
+  if (service === undefined) return { slices, unread };
+  const own = { service: service.object, slices, unread };
+  const isDecided = failoverRequest(key, own).decidedBy !== undefined;
+  const whole = isDecided
+    ? undefined
+    : await attempt("Namespace", cluster.objects.get(NAMESPACES, { name: namespace }));
+  const reading = { ...own, ...(whole !== undefined && { namespace: whole.object }) };
+  const { failover } = failoverRequest(key, reading);
+  if (failover === "declined" || failover === "not-requested") return reading;
+  const page = await attempt("the controller's result", leaderPage(cluster, key));
+  return { ...reading, ...(page !== undefined && { page }) };
+}
+
+/** `/debug` of the controller that leads, with this Service. Rejects with an ApiFault. */
+async function leaderPage(cluster: Cluster, key: ObjectKey): Promise<unknown> {
+  const pods = await podsOf(cluster, "controller");
+  if (pods.length === 0) throw new ApiFault("absent", "there is no pod of it");
+  const pages = await Promise.allSettled(
+    pods.map((pod) => debugPage(cluster, pod, `?failover=${encodeURIComponent(key)}`)),
+  );
+  const read = pages.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
+  const leads = read.find((page) => field(page, "leader") === true);
+  if (leads !== undefined) return leads;
+  const failed = pages.find((one) => one.status === "rejected");
+  throw failed?.reason ?? new ApiFault("absent", "no replica leads");
+}
+
+/** Where each kind has its addresses. */
+const PLACES = [
+  [SERVICES, serviceAddresses],
+  [NODES, nodeAddresses],
+  [PODS, podAddresses],
+] as const;
+
+/**
+ * Whose an address is that no import has: a Service, Node or pod, or what an IPAddress names. Undefined: nothing of this cluster's.
+ * Rejects with an ApiFault.
+ */
+export async function ownerOf(cluster: Cluster, address: string): Promise<string | undefined> {
+  for (const [resource, addressesOf] of PLACES) {
+    const objects = await cluster.list(queryOf(resource));
+    const found = objects.find((one) => addressesOf(one).includes(address));
+    if (found !== undefined) return `${resource.kind} ${nameOf(found)}`;
+  }
+  const fieldSelector = `metadata.name=${address}`;
+  const [ip] = await cluster.list(queryOf(IP_ADDRESSES, { optional: true, fieldSelector }));
+  const parent = fieldAt(ip, "spec", "parentRef");
+  if (ip === undefined) return undefined;
+  const [resource = "?", namespace, name = "?"] = ["resource", "namespace", "name"].map((one) =>
+    textField(parent, one),
+  );
+  return `${resource} ${namespace === undefined ? name : `${namespace}/${name}`}, by its IPAddress`;
+}
+
+function serviceAddresses(service: unknown): unknown[] {
+  const ingress = listOf(fieldAt(service, "status", "loadBalancer", "ingress"));
+  return [
+    ...listOf(fieldAt(service, "spec", "clusterIPs")),
+    ...listOf(fieldAt(service, "spec", "externalIPs")),
+    ...ingress.map((one) => field(one, "ip")),
+  ];
+}
+
+function nodeAddresses(node: unknown): unknown[] {
+  return listOf(fieldAt(node, "status", "addresses")).map((one) => field(one, "address"));
+}
+
+function podAddresses(pod: unknown): unknown[] {
+  // Such a pod has the addresses of its node.
+  if (fieldAt(pod, "spec", "hostNetwork") === true) return [];
+  return listOf(fieldAt(pod, "status", "podIPs")).map((one) => field(one, "ip"));
+}
+
+function nameOf(object: unknown): string {
+  const metadata = field(object, "metadata");
+  return [textField(metadata, "namespace"), textField(metadata, "name")].filter(Boolean).join("/");
 }

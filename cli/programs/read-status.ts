@@ -3,13 +3,11 @@ import { fieldAt } from "../../api/parse/fields.ts";
 import { isUsage } from "../../common/config/usage.ts";
 import { queryOf, SERVICE_EXPORTS } from "../../common/kubernetes/kinds.ts";
 import { Slots } from "../../common/queue/slots.ts";
-import { agentFacts, modelOf } from "../agents/facts.ts";
-import { nodeGroups } from "../agents/node-groups.ts";
-import { readAgentObjects } from "../agents/objects.ts";
-import { agentSettings } from "../agents/settings.ts";
+import { agentFacts, modelOf, nodeGroups } from "../agents/facts.ts";
+import { agentSettings, readAgentObjects } from "../agents/objects.ts";
 import type { Cluster } from "../clusters/cluster.ts";
 import { INSTALL_NAMESPACE } from "../install/workloads.ts";
-import { importProblem } from "../view/import-problems.ts";
+import { importProblem, regionsOf } from "../view/problems.ts";
 import type {
   AgentReading,
   ContextReading,
@@ -18,9 +16,7 @@ import type {
   Unread,
   UnreadPart,
 } from "../view/readings.ts";
-import { regionsOf } from "../view/region-problems.ts";
-import { agentPage, debugPage, type ProgramPod, podsOf } from "./pods.ts";
-import { unreadOf } from "./unread-of.ts";
+import { agentPage, debugPage, type ProgramPod, podsOf, unreadOf } from "./pods.ts";
 
 /** What is read. */
 export interface StatusOptions {

@@ -1,5 +1,4 @@
 import { CLI_NAME } from "../../api/keys.ts";
-import { nodeProbeScript, type PodTarget, probeScript, type ServerTarget } from "./probe-script.ts";
 
 /** A label of the namespaces of probes: a later join finds what a killed one has left. */
 export const LABEL_PROBE = "clusterset-proxy.io/probe";
@@ -83,4 +82,122 @@ function podOf(
       ],
     },
   };
+}
+
+/** Port on which a probe answers other probes, and the one of its page, on the loopback address only: it connects to what it is given. */
+export const ANSWER_PORT = 10_271;
+export const PAGE_PORT = 10_272;
+
+/** Milliseconds for one connection, all of it. */
+const CONNECT_MS = 5_000;
+/** Bytes of an answer: more than one packet, so that packets that are too large for a tunnel are noticed. */
+const ANSWER_BYTES = 8192;
+
+/**
+ * Runs in the pod, with its own name and API servers as arguments (`ServerTarget`, JSON). Answers connections with its name, so that a
+ * pod of the same address in another cluster is noticed. `/?pods=JSON` connects to the API servers and to pods (`PodTarget`), and
+ * returns an `Attempt` for each. To an API server it sends a TLS handshake and no more. `host`: where it listens, for tests.
+ */
+export function probeScript(host?: string): string {
+  return `
+const tls = require("node:tls");
+${ATTEMPTS}
+const [own, ...servers] = process.argv.slice(1);
+net.createServer((socket) => {
+  socket.on("error", () => {});
+  socket.end(answerOf(own));
+}).listen(${ANSWER_PORT}${host === undefined ? "" : `, "${host}"`});
+const toServer = ({ to, host, port, ca }) => attempt(
+  { to, kind: "server" },
+  () => tls.connect({
+    host, port,
+    ...(net.isIP(host) === 0 && { servername: host }),
+    ...(ca !== undefined && { ca: Buffer.from(ca, "base64") }),
+  }),
+  (socket, end) => socket.once("secureConnect", () => end()),
+);
+require("node:http").createServer(async ({ url }, response) => {
+  const pods = JSON.parse(new URL(url, "http://localhost").searchParams.get("pods") ?? "[]");
+  const all = [...servers.map((text) => toServer(JSON.parse(text))), ...pods.map((pod) => toPod(pod, "pod"))];
+  response.end(JSON.stringify(await Promise.all(all)));
+}).listen(${PAGE_PORT}, "${host ?? "127.0.0.1"}");
+`;
+}
+
+/**
+ * Runs in a pod with the node's network, with pods as arguments (`PodTarget`, JSON): connects to them, writes an `Attempt` for each
+ * into its termination message, and ends. It listens nowhere: it would be on the node's addresses.
+ */
+export function nodeProbeScript(file = TERMINATION_MESSAGE): string {
+  return `
+${ATTEMPTS}
+Promise.all(process.argv.slice(1).map((text) => toPod(JSON.parse(text), "node"))).then((all) => {
+  require("node:fs").writeFileSync("${file}", JSON.stringify(all));
+});
+`;
+}
+
+/** Default file of a container's termination message. The kubelet keeps 4,096 bytes. */
+const TERMINATION_MESSAGE = "/dev/termination-log";
+
+/** What both scripts begin with: `toPod`, and `attempt` for other connections. */
+const ATTEMPTS = `const net = require("node:net");
+const answerOf = (name) => (name + "\\n").padEnd(${ANSWER_BYTES}, ".");
+const attempt = (target, open, succeed) => new Promise((resolve) => {
+  const begun = performance.now();
+  let isConnected = false;
+  let socket;
+  const end = (error) => {
+    clearTimeout(timer);
+    socket?.destroy();
+    resolve({ ...target, isConnected, ms: Math.round(performance.now() - begun), error });
+  };
+  const timer = setTimeout(() => end("ETIMEDOUT"), ${CONNECT_MS});
+  try {
+    socket = open();
+  } catch ({ code, message }) {
+    // Such as a CA that is none.
+    return end(code ?? message);
+  }
+  socket.once("connect", () => { isConnected = true; });
+  socket.on("error", ({ code, message }) => end(code ?? message));
+  succeed(socket, end);
+});
+const toPod = ({ to, address, name }, kind) => attempt(
+  { to, kind, address },
+  () => net.connect({ host: address, port: ${ANSWER_PORT} }),
+  (socket, end) => {
+    let text = "";
+    socket.on("data", (part) => {
+      text += part;
+      if (text.length > ${ANSWER_BYTES}) end("OTHER");
+    });
+    socket.once("end", () => end(text === answerOf(name) ? undefined : "OTHER"));
+  },
+);`;
+
+/** An API server to connect to. */
+export interface ServerTarget {
+  /** Cluster ID, or the context of a hub. */
+  readonly to: string;
+  /** Name or address, without brackets. */
+  readonly host: string;
+  readonly port: number;
+  /** PEM in base64; absent: the CAs of Node. */
+  readonly ca?: string;
+}
+
+/** Another probe to connect to. */
+export interface PodTarget {
+  /** Cluster ID. */
+  readonly to: string;
+  readonly address: string;
+  /** What it answers with. */
+  readonly name: string;
+}
+
+/** The host and port of a URL, as a `ServerTarget` has them. PURE. */
+export function hostAndPort(server: string): Pick<ServerTarget, "host" | "port"> {
+  const { hostname, port } = new URL(server);
+  return { host: hostname.replace(/^\[|\]$/g, ""), port: port === "" ? 443 : Number(port) };
 }

@@ -1,20 +1,27 @@
 import { field, fieldAt, textField } from "../../api/parse/fields.ts";
 import { ApiFault } from "../../common/kubernetes/api-fault.ts";
 import { NAMESPACES, PODS, queryOf, SERVICE_ACCOUNTS } from "../../common/kubernetes/kinds.ts";
+import { trustedFor } from "../clusters/api-address.ts";
 import type { Cluster } from "../clusters/cluster.ts";
 import { until, untilEnded, untilRunning } from "../clusters/until.ts";
-import { type Attempt, parseAttempts } from "./attempt.ts";
+import type { Handover, InstallObject } from "../install/change.ts";
+import type { HubAddress } from "../install/handovers.ts";
+import type { Images } from "../install/manifests.ts";
+import type { HubFacts, Member } from "../install/members.ts";
 import {
+  hostAndPort,
   LABEL_PROBE,
   NODE_PROBE,
   nodeProbePod,
+  PAGE_PORT,
+  type PodTarget,
   PROBE,
   probeAccount,
   probeNamespace,
   probePod,
+  type ServerTarget,
 } from "./probe-pod.ts";
-import { PAGE_PORT, type PodTarget, type ServerTarget } from "./probe-script.ts";
-import type { Reached } from "./report.ts";
+import { type Attempt, parseAttempts, type Reached } from "./report.ts";
 
 /** A cluster from whose pods others are to be reached. */
 export interface Probe {
@@ -213,4 +220,72 @@ async function removeNamespace({ objects }: Cluster, name: string): Promise<void
     const uid = (await objects.get(resource, object))?.meta.uid;
     if (uid !== undefined) await objects.delete(resource, object, { uid });
   }
+}
+
+/** The clusters of a join. */
+interface JoiningSet {
+  readonly members: readonly (Member & { readonly on: Cluster })[];
+  readonly hub?: HubAddress & { readonly on: Cluster; readonly facts: HubFacts };
+  readonly images: Images;
+}
+
+/** An object that a join applies in a context. */
+interface PlacedObject {
+  readonly on: string;
+  readonly object: InstallObject;
+}
+
+/**
+ * The probes of a join: for each two clusters of which one is `given` a kubeconfig now, from pods of each to the other's pods, and to the API
+ * server that it will read. Members that know each other already are not examined again. Rejects with an ApiFault.
+ */
+export async function probesOf(
+  given: readonly Handover[],
+  objects: readonly PlacedObject[],
+  { members, hub, images }: JoiningSet,
+): Promise<Probe[]> {
+  const isGiven = (to: Member, from?: Member) =>
+    given.some((one) => one.to === to.context && (from === undefined || one.from === from.context));
+  const isPair = (a: Member, b: Member) =>
+    hub === undefined ? isGiven(a, b) || isGiven(b, a) : isGiven(a) || isGiven(b);
+  const probes = members.map(async (member): Promise<Probe> => {
+    const others = members.filter((one) => one !== member && isPair(member, one));
+    const onHub = hub !== undefined && isGiven(member);
+    const servers = onHub
+      ? [targetOf(hub.context, hub.on, hub.server, hub.facts.ca)]
+      : hub === undefined
+        ? others.map(({ id, on, server, facts }) => targetOf(id, on, server, facts.ca))
+        : [];
+    const { on, id, facts } = member;
+    const image =
+      imageIn(objects, member) ??
+      images["clusterset-controller"] ??
+      facts.images["clusterset-controller"];
+    return {
+      ...{ on, id, image: image ?? "", servers: await Promise.all(servers) },
+      pods: others.map((one) => one.id),
+    };
+  });
+  return (await Promise.all(probes)).filter(
+    ({ servers, pods }) => servers.length + pods.length > 0,
+  );
+}
+
+async function targetOf(
+  to: string,
+  on: Cluster,
+  server: string,
+  ofPods: string | undefined,
+): Promise<ServerTarget> {
+  const ca = await trustedFor(on, server, ofPods);
+  return { to, ...hostAndPort(server), ...(ca !== undefined && { ca }) };
+}
+
+/** The image of the controller that a join applies. */
+function imageIn(objects: readonly PlacedObject[], { context }: Member): string | undefined {
+  const deployment = objects.find(
+    ({ on, object }) => on === context && object.kind === "Deployment",
+  )?.object;
+  const containers = fieldAt(deployment, "spec", "template", "spec", "containers");
+  return Array.isArray(containers) ? textField(containers[0], "image") : undefined;
 }

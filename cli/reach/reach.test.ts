@@ -9,15 +9,22 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { createServer } from "node:tls";
 import { CertificateAuthority } from "../../test/apiserver/certificates.ts";
 import { PLAIN } from "../output/table.ts";
-import { type Attempt, faultOf, MEANINGS, parseAttempts } from "./attempt.ts";
 import {
   nodeProbeScript,
   PAGE_PORT,
   type PodTarget,
   probeScript,
   type ServerTarget,
-} from "./probe-script.ts";
-import { nodeWarnings, reachFaults, reachTable } from "./report.ts";
+} from "./probe-pod.ts";
+import {
+  type Attempt,
+  faultOf,
+  MEANINGS,
+  nodeWarnings,
+  parseAttempts,
+  reachFaults,
+  reachTable,
+} from "./report.ts";
 
 function server(to: string, error?: string): Attempt {
   const outcome = error === undefined ? { isConnected: true } : { isConnected: false, error };

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { explainedClusterIp } from "./cluster-ip.ts";
-import { clusterIpLines } from "./cluster-ip-text.ts";
+import { clusterIpLines, explainedClusterIp } from "./cluster-ip.ts";
 import type { ClusterIpReading } from "./readings.ts";
 
 const KEY = "shop/web";

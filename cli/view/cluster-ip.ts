@@ -4,13 +4,13 @@ import { Complaints } from "../../api/parse/complaints.ts";
 import { field, fieldAt, listOf, textField } from "../../api/parse/fields.ts";
 import { isPartial } from "../../api/partial-failover.ts";
 import { problemText } from "../../api/problem.ts";
+import { isReason, REASONS } from "../../api/reasons.ts";
 import type { ServicePort, SliceFact as ServiceSlice } from "../../controller/model/facts.ts";
 import { isFailoverSlice } from "../../controller/model/parse-failover-slice.ts";
 import { parseFailover } from "../../controller/model/parse-namespace.ts";
 import { parseService } from "../../controller/model/parse-service.ts";
 import { parseServiceSlice } from "../../controller/model/parse-service-slice.ts";
 import type { Severity } from "../exit-code.ts";
-import { type PreparedEndpoints, preparedIn, type ReadyImported } from "./prepared-endpoints.ts";
 import type { ClusterIpReading, UnreadPart } from "./readings.ts";
 
 /** What a service proxy such as kube-proxy uses for one port of the Service in one IP family. */
@@ -157,4 +157,134 @@ function severityOf(found: Omit<ExplainedClusterIp, "severity">): Severity {
     if (isMissing || isAway || unread.length > 0) return "warning";
   }
   return problems.length > 0 ? "warning" : "well";
+}
+
+/** Endpoints of one cluster and IP family that failover slices list. */
+export interface PreparedEndpoints {
+  readonly cluster: string;
+  readonly family: Family;
+  readonly endpoints: number;
+  /** How many of them are ready in their cluster; absent if that is not known. The others are the last resort. */
+  readonly ready?: number;
+}
+
+/** An imported slice, as far as the readiness of its endpoints is concerned. Agents' facts are. */
+interface ImportedSlice {
+  readonly cluster?: string;
+  readonly endpoints: Iterable<{ readonly address: string; readonly condition: string }>;
+}
+
+/** Imported slices of the same name; undefined: there is no import. */
+export type ReadyImported = readonly ImportedSlice[] | undefined;
+
+/**
+ * What failover slices list, by cluster and family. Their own conditions depend on local endpoints, and say nothing about
+ * readiness in their cluster; those of the imported slices do. PURE.
+ */
+export function preparedIn(
+  slices: readonly ServiceSlice[],
+  imported: ReadyImported,
+): PreparedEndpoints[] {
+  const groups = Map.groupBy(slices, ({ family, source = "?" }) => `${source} ${family}`);
+  const ready = new Set(imported?.flatMap(readyIn));
+  return [...groups.keys()].sort().flatMap((name) => {
+    const [first, ...rest] = groups.get(name) ?? [];
+    if (first === undefined) return [];
+    const { family, source = "?" } = first;
+    const addresses = new Set(
+      [first, ...rest].flatMap(({ endpoints }) => endpoints.map(({ address }) => address)),
+    );
+    if (addresses.size === 0) return [];
+    const known = [...addresses].filter((address) => ready.has(`${source} ${address}`)).length;
+    return [
+      {
+        ...{ cluster: source, family, endpoints: addresses.size },
+        ...(imported !== undefined && { ready: known }),
+      },
+    ];
+  });
+}
+
+function readyIn({ cluster, endpoints }: ImportedSlice): string[] {
+  return [...endpoints].flatMap(({ address, condition }) =>
+    condition === "ready" ? [`${cluster} ${address}`] : [],
+  );
+}
+
+/** Clusters that a line names; `-o json` has all. */
+const MOST_NAMED = 10;
+
+/** A Service's ClusterIP as lines of an explanation: what each is about, and its text. None without a Service. PURE. */
+export function clusterIpLines(found: ExplainedClusterIp): [string, string][] {
+  const { addresses, problems, service, unread, uses } = found;
+  if (service === "absent") return [];
+  const missing = unread.map(
+    ({ what, reason, detail }) => `${what} not known: ${reason}, ${detail}`,
+  );
+  if (service === "unread") return [["ClusterIP", missing.join("; ")]];
+  const use = uses.length === 0 ? [] : [`uses ${usesText(uses)}`];
+  const where = addresses.join(", ") || "none: the Service is headless, or of type ExternalName";
+  const line: [string, string] = ["ClusterIP", [where, ...use].join(", ")];
+  if (addresses.length === 0 && !isFailoverConcerned(found)) return [line];
+  const parts = [requestText(found), ...preparedText(found), ...problems, ...missing];
+  return [line, ["Failover", parts.join("; ")]];
+}
+
+function requestText({ decidedBy, failover }: ExplainedClusterIp): string {
+  const words = failover === "unknown" ? "not known whether it is requested" : failover;
+  return `${words.replace("-", " ")}${decidedBy === undefined ? "" : ` by the ${decidedBy}`}`;
+}
+
+function preparedText({ failover, prepared, reason, unread }: ExplainedClusterIp): string[] {
+  if (failover !== "requested" && prepared.length === 0) return [];
+  const word = reason === undefined ? "" : ` (${reason})`;
+  const isPlain = reason === undefined || reason === "failover-prepared" || !isReason(reason);
+  const meaning = isPlain ? [] : [REASONS[reason].replace(/\.$/, "")];
+  if (prepared.length === 0) {
+    const isUnread = unread.some(({ what }) => what === "EndpointSlices");
+    const state = isUnread ? "not known whether it is prepared" : "not prepared";
+    return [[`${state}${word}`, ...meaning].join(": ")];
+  }
+  const named = prepared.slice(0, MOST_NAMED).map(endpointsText);
+  const more = prepared.length - MOST_NAMED;
+  const all = [...named, ...(more > 0 ? [`and ${more} more`] : [])].join(", ");
+  return [`prepared${word}: ${all}`, ...meaning];
+}
+
+/** `3 (1 ready) IPv4 endpoints of cluster-2`. */
+function endpointsText({ cluster, endpoints, family, ready }: PreparedEndpoints): string {
+  const state =
+    ready === undefined
+      ? ""
+      : ready === endpoints
+        ? "ready "
+        : ready === 0
+          ? "last-resort "
+          : `(${ready} ready) `;
+  return `${counted(endpoints, `${state}${family} endpoint`)} of ${cluster}`;
+}
+
+function usesText(uses: readonly ClusterIpUse[]): string {
+  const texts = new Set(uses.map(useText));
+  if (texts.size === 1) return [...texts].join();
+  return uses
+    .map((use) => `${useText(use)} for ${use.port} ${use.protocol} ${use.family}`)
+    .join("; ");
+}
+
+function useText({ clusters, lastResort, local }: ClusterIpUse): string {
+  const kind = lastResort ? "local terminating endpoint" : "local endpoint";
+  const parts = [
+    ...(local === 0 ? [] : [counted(local, kind)]),
+    ...clusters
+      .slice(0, MOST_NAMED)
+      .map(({ cluster, endpoints }) => `${counted(endpoints, "endpoint")} of ${cluster}`),
+  ];
+  const more = clusters.length - MOST_NAMED;
+  if (more > 0) parts.push(`those of ${more} more clusters`);
+  return parts.join(", ") || "no endpoint (connections are rejected)";
+}
+
+function counted(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? "" : "s"}`;
 }

@@ -2,8 +2,7 @@ import { REASONS } from "../../api/reasons.ts";
 import type { Severity } from "../exit-code.ts";
 import { joined, NOTHING, type Printable, painted, printable } from "../output/printable.ts";
 import { type Cell, PLAIN, type Screen, sentence, table } from "../output/table.ts";
-import type { ExplainedClusterIp } from "./cluster-ip.ts";
-import { clusterIpLines } from "./cluster-ip-text.ts";
+import { clusterIpLines, type ExplainedClusterIp } from "./cluster-ip.ts";
 import type { Comparison, ExplainedEndpoint, ExplainedPort, Explanation } from "./explanation.ts";
 
 /** Rows of a port; `-o json` has all. */

@@ -13,8 +13,8 @@ import {
 import type { Reason } from "../../api/reasons.ts";
 import { tierIndex, tiersOf } from "../../api/tiers/tiers.ts";
 import type { Severity } from "../exit-code.ts";
-import { severityOf } from "./import-problems.ts";
 import { kernelDifferences, knownToAgent, planDifferences } from "./plan-differences.ts";
+import { severityOf } from "./problems.ts";
 import type { Unread } from "./readings.ts";
 
 /** One endpoint of a port, or a whole slice of which none is used. Field names are those of `-o json`. */

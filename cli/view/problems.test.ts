@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { parseAgentPage } from "./agent-status.ts";
-import { failoverCount, failoverProblems } from "./failover-problems.ts";
-import { regionProblems, regionsOf } from "./region-problems.ts";
+import { failoverCount, failoverProblems, regionProblems, regionsOf } from "./problems.ts";
 
 const AGENT = { version: "9.9.9", backend: "nftables", oldestChangeSeconds: 0 };
 

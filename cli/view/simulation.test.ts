@@ -2,11 +2,15 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { isUsage } from "../../common/config/usage.ts";
 import { importObject, sliceObject } from "../../test/generators/objects.ts";
-import { type AgentFacts, agentFacts, modelOf } from "../agents/facts.ts";
-import { nodeGroups } from "../agents/node-groups.ts";
-import { agentSettings } from "../agents/settings.ts";
-import { load, type NodeGroup, type SimulatedPort, simulate } from "./simulation.ts";
-import { simulationTable } from "./simulation-table.ts";
+import { type AgentFacts, agentFacts, modelOf, nodeGroups } from "../agents/facts.ts";
+import { agentSettings } from "../agents/objects.ts";
+import {
+  load,
+  type NodeGroup,
+  type SimulatedPort,
+  simulate,
+  simulationTable,
+} from "./simulation.ts";
 import { drained, scaled, without } from "./what-if.ts";
 
 const PORTS = [{ name: "http", port: 80, protocol: "TCP" }];

@@ -2,7 +2,7 @@ import type { Severity } from "../exit-code.ts";
 import { joined, type Printable, printable, type Style } from "../output/printable.ts";
 import { type Cell, type Screen, table } from "../output/table.ts";
 import type { AgentsStatus } from "./agent-status.ts";
-import type { FailoverCount } from "./failover-problems.ts";
+import type { FailoverCount } from "./problems.ts";
 import type { ContextStatus, SeenCluster } from "./status.ts";
 
 const STYLES: Readonly<Record<Severity, Style | undefined>> = {

@@ -1,9 +1,8 @@
 import { field, fieldAt, isFields, listOf, textField } from "../../api/parse/fields.ts";
 import type { Severity } from "../exit-code.ts";
 import { type AgentsStatus, agentsStatus } from "./agent-status.ts";
-import { type FailoverCount, failoverCount, failoverProblems } from "./failover-problems.ts";
+import { type FailoverCount, failoverCount, failoverProblems, regionProblems } from "./problems.ts";
 import type { ContextReading, ControllerReading, Problem, Unread, UnreadPart } from "./readings.ts";
-import { regionProblems } from "./region-problems.ts";
 
 /** The state of one cluster, as another one's controller sees it. Field names are those of `-o json`. */
 export interface SeenCluster {

@@ -5,8 +5,8 @@ import { join, relative } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { parseAllDocuments } from "yaml";
 import { isFields } from "../../api/parse/fields.ts";
-import { keyOf } from "../../cli/install/components.ts";
 import { type InstallObject, titleOf } from "../../cli/install/change.ts";
+import { keyOf } from "../../cli/install/manifests.ts";
 
 const DEPLOY = join(import.meta.dirname, "../../deploy");
 
@@ -27,7 +27,7 @@ const COMPONENTS = [
   "scrape",
 ] as const;
 
-/** What a component does to the objects of an overlay, as `cli/install/components.ts` applies it. */
+/** What a component does to the objects of an overlay, as `cli/install/manifests.ts` applies it. */
 export interface RenderedComponent {
   /** Objects that it adds. */
   readonly objects: readonly unknown[];
@@ -89,7 +89,7 @@ function difference(
   };
 }
 
-/** What `patched` (cli/install/components.ts) makes `after` of `before` with. */
+/** What `patched` (cli/install/manifests.ts) makes `after` of `before` with. */
 function patchOf(before: unknown, after: unknown): unknown {
   if (isFields(before) && isFields(after)) {
     const changed = new Set([...Object.keys(before), ...Object.keys(after)]);

@@ -6,7 +6,7 @@ import { planImport } from "../../agent/plan/plan.ts";
 import type { NodeCheck } from "../../api/agent-page.ts";
 import { fieldAt } from "../../api/parse/fields.ts";
 import { agentFacts, modelOf, nodeFactOf } from "../../cli/agents/facts.ts";
-import { agentSettings } from "../../cli/agents/settings.ts";
+import { agentSettings } from "../../cli/agents/objects.ts";
 import type { Explanation } from "../../cli/view/explanation.ts";
 import { isUsage } from "../../common/config/usage.ts";
 import { importObject, manifest, sliceObject } from "../generators/objects.ts";

@@ -2,8 +2,13 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { type InstallObject, titleOf } from "../../cli/install/change.ts";
-import { COMPONENTS, ofCleanup, withComponents } from "../../cli/install/components.ts";
-import { cleanup, programs } from "../../cli/install/manifests.ts";
+import {
+  COMPONENTS,
+  cleanup,
+  ofCleanup,
+  programs,
+  withComponents,
+} from "../../cli/install/manifests.ts";
 import { kustomizedWith } from "../../scripts/manifests/components.ts";
 import { rendered } from "../../scripts/manifests/rendered.ts";
 import { kubernetesCommand } from "./commands.ts";

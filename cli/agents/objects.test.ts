@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { isUsage } from "../../common/config/usage.ts";
-import { agentSettings } from "./settings.ts";
+import { agentSettings } from "./objects.ts";
 
 function daemonSet(
   env: readonly object[],

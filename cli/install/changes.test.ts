@@ -1,0 +1,178 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { type Change, objectOf, titleOf } from "./change.ts";
+import { meshHandover } from "./handovers.ts";
+import { type JoinSet, joinChanges } from "./join.ts";
+import { leaveChanges } from "./leave.ts";
+import type { Member } from "./members.ts";
+import { rotateChanges } from "./rotate.ts";
+import { upgradeChanges } from "./upgrade.ts";
+
+function member(id: string): Member {
+  const peers = id === "c1" ? [{ cluster: "c2", secret: "peer-c2" }] : [];
+  return {
+    ...{ id, context: `at-${id}`, endpointCidrs: "10.1.0.0/16", rangesFrom: "given" },
+    ...{ server: `https://${id}.example:6443`, components: [] },
+    facts: {
+      ...{ context: `at-${id}`, address: `https://${id}.example:6443`, minor: 33, uid: id },
+      ...{ clusterId: id, nodeRegions: [], podCidrs: [], serviceCidrs: [], images: {} },
+      ...{ components: [], peers },
+    },
+  };
+}
+
+const MEMBERS = ["c1", "c2"].map(member);
+const [C1, C2] = MEMBERS as [Member, Member];
+const SET: JoinSet = {
+  ...{ clusterset: "prod", members: MEMBERS, images: {} },
+  ...{ manifests: true, dns: true, wait: true },
+};
+
+/** A change in words: `2 at-c1 put clusterproperty/…`. */
+function said(change: Change): string {
+  const { stage, on, act, wait } = change;
+  const object =
+    change.act === "put" || change.act === "remove"
+      ? titleOf(change.object)
+      : change.act === "hand-over"
+        ? titleOf(change.handover.secret)
+        : "";
+  return [String(stage), on, act, object, wait && `until ${wait.for}`].filter(Boolean).join(" ");
+}
+
+const of = (changes: readonly Change[], pattern: RegExp) =>
+  changes.map(said).filter((one) => pattern.test(one));
+
+test("join: kubeconfigs follow all objects, identities follow kubeconfigs, and CoreDNS restarts in one cluster after the other", () => {
+  const changes = joinChanges(SET);
+  assert.deepEqual(of(changes, /hand-over|clusterproperty\/cluster\.| names$|until/), [
+    "1 at-c1 hand-over clusterset-proxy/secret/peer-c2",
+    "1 at-c2 hand-over clusterset-proxy/secret/peer-c1",
+    "2 at-c1 put clusterproperty/cluster.clusterset.k8s.io",
+    "2 at-c2 put clusterproperty/cluster.clusterset.k8s.io",
+    "3 at-c1 names",
+    "4 at-c2 names",
+    "5 at-c1 wait until rollout",
+    "5 at-c1 wait until rollout",
+    "6 at-c1 wait until peers",
+    "5 at-c2 wait until rollout",
+    "5 at-c2 wait until rollout",
+    "6 at-c2 wait until peers",
+  ]);
+  const own = changes.filter(({ on, stage }) => on === "at-c1" && stage === 0).map(said);
+  const at = (title: string) => own.findIndex((one) => one.endsWith(title));
+  assert.ok(at("customresourcedefinition/serviceimports.multicluster.x-k8s.io") >= 0);
+  assert.ok(at("namespace/clusterset-proxy") < at("daemonset/clusterset-agent"));
+});
+
+test("join: the token of a pair is made only while its service account has none", () => {
+  const guarded = joinChanges(SET).filter((one) => one.act === "put" && one.unless === "has-token");
+  assert.deepEqual(guarded.map(said), [
+    "0 at-c1 put clusterset-registry-c1/secret/c2",
+    "0 at-c2 put clusterset-registry-c2/secret/c1",
+  ]);
+});
+
+test("join: with --skip-manifests, --no-dns and --no-wait, no program, name or wait is part of it", () => {
+  const changes = joinChanges({ ...SET, manifests: false, dns: false, wait: false });
+  assert.deepEqual(of(changes, /daemonset|deployment|customresource| names$|wait|coredns/), []);
+  assert.equal(of(changes, /hand-over/).length, 2);
+});
+
+test("join: with a hub, its objects and one kubeconfig for each member", () => {
+  const hub = { context: "hub", server: "https://hub.example:6443" };
+  const changes = joinChanges({ ...SET, hub });
+  assert.deepEqual(of(changes, /hand-over/), [
+    "1 at-c1 hand-over clusterset-proxy/secret/hub",
+    "1 at-c2 hand-over clusterset-proxy/secret/hub",
+  ]);
+  assert.ok(of(changes, /^0 hub put clusterset-members\/secret\/c1$/).length === 1);
+  assert.deepEqual(of(changes, /clusterset-registry.*secret/), []);
+});
+
+test("upgrade: one cluster after the other, the hub first, and each program is ready before the next", () => {
+  const upgraded = ["at-c2", "at-c1"].map((context) => ({
+    ...({ context, mode: "mesh", images: {}, components: [] } as const),
+  }));
+  const changes = upgradeChanges(upgraded, "hub");
+  assert.deepEqual(
+    [...new Set(changes.map(({ stage, on }) => `${stage} ${on}`))],
+    ["0 hub", "1 at-c2", "2 at-c1"],
+  );
+  assert.deepEqual(
+    changes
+      .filter(({ stage }) => stage === 1)
+      .map(said)
+      .slice(-2),
+    [
+      "1 at-c2 put clusterset-proxy/deployment/clusterset-controller until rollout",
+      "1 at-c2 put clusterset-proxy/daemonset/clusterset-agent until rollout",
+    ],
+  );
+});
+
+const HANDOVER = meshHandover(C1, C2);
+const token = (name: string, created: string) => ({ name, created, token: name, used: true });
+
+test("rotate: a second token, the kubeconfig, and the end of the first token once the second is in use", () => {
+  const tokens = [token("c2", "2026-01-01")];
+  const changes = rotateChanges([{ handover: HANDOVER, tokens, used: "c2" }], 0);
+  assert.deepEqual(changes.map(said), [
+    "0 at-c1 put clusterset-registry-c1/secret/c2-19700101t000000 until token",
+    "1 at-c2 hand-over clusterset-proxy/secret/peer-c1 until token-use",
+    "2 at-c1 remove clusterset-registry-c1/secret/c2",
+  ]);
+});
+
+test("rotate: a rotation that broke off continues with the newer token, whether the reader has it or not", () => {
+  const tokens = [token("old", "2026-01-01"), token("new", "2026-02-01")];
+  for (const used of ["old", "new"])
+    assert.deepEqual(rotateChanges([{ handover: HANDOVER, tokens, used }], 0).map(said), [
+      "1 at-c2 hand-over clusterset-proxy/secret/peer-c1 until token-use",
+      "2 at-c1 remove clusterset-registry-c1/secret/old",
+    ]);
+});
+
+const DEPARTURE = {
+  ...{ context: "at-c1", id: "c1", facts: C1.facts, crds: [] },
+  others: [{ ...C2.facts, peers: [{ cluster: "c1", secret: "peer-c1" }] }],
+  exports: [{ ...objectOf("ServiceExport", "web", "shop"), apiVersion: "x/v1" }],
+  readers: [objectOf("ServiceAccount", "c2", "clusterset-registry-c1")],
+};
+
+test("leave: exports, a wait in the other cluster, traces, programs, and namespaces end last", () => {
+  const changes = leaveChanges(DEPARTURE, { wait: true, keepPrograms: false });
+  assert.deepEqual(changes.filter(({ stage }) => stage < 3).map(said), [
+    "0 at-c1 remove shop/serviceexport/web",
+    "1 at-c2 wait until slices-gone",
+    "2 at-c2 remove clusterset-proxy/secret/peer-c1",
+    "2 at-c2 remove clusterset-registry-c2/serviceaccount/c1",
+    "2 at-c1 remove clusterset-proxy/secret/peer-c2",
+  ]);
+  const programs = changes.filter(({ stage }) => stage === 3).map(said);
+  const order = [
+    "names",
+    "deployment/clusterset-controller",
+    "pods-ended",
+    "remove namespace/clusterset-proxy",
+    "sweep",
+    "put clusterset-cleanup/daemonset/clusterset-cleanup",
+    "until rollout",
+    "remove namespace/clusterset-cleanup",
+  ].map((part) => programs.findIndex((one) => one.includes(part)));
+  assert.deepEqual(
+    order,
+    order.toSorted((a, b) => a - b),
+  );
+  assert.ok(!order.includes(-1), order.join());
+  const last = changes.filter(({ stage }) => stage === 4);
+  assert.ok(last.length >= 3 && last.every(({ wait }) => wait?.for === "namespace-ended"));
+});
+
+test("leave: --no-wait waits for no other cluster, and --keep-programs deletes only what others read it by", () => {
+  const changes = leaveChanges(DEPARTURE, { wait: false, keepPrograms: true });
+  assert.deepEqual(of(changes, /wait| names$|sweep|daemonset/), []);
+  assert.deepEqual(of(changes, /registry-c1/), [
+    "2 at-c1 remove clusterset-registry-c1/serviceaccount/c2",
+  ]);
+});
