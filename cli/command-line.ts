@@ -1,6 +1,8 @@
+import { readFileSync } from "node:fs";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { isClusterId, isLabelName } from "../api/names.ts";
 import { durationOf } from "../api/parse/time-span.ts";
+import { CodedError } from "../common/errors.ts";
 import { OUTPUTS } from "./output/printable.ts";
 
 /** The names in `a,b`. */
@@ -122,4 +124,14 @@ export function objectReference(value: string, namespace: string | undefined): O
     throw new InvalidArgumentError(`${value}: expected NAMESPACE/NAME, or NAME with -n.`);
   }
   return found;
+}
+
+/** The text of a file, or of standard input for `-`. Throws CSP_MANIFESTS_UNREADABLE. */
+export function textOf(file: string): string {
+  try {
+    return readFileSync(file === "-" ? 0 : file, "utf8");
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new CodedError("CSP_MANIFESTS_UNREADABLE", `${file}: ${why}`, { cause });
+  }
 }

@@ -134,7 +134,9 @@ export function applyObject(
 export function createObject(on: Cluster, object: InstallObject, dryRun = false): Promise<Action> {
   return naming(on, object, async () => {
     try {
-      await on.objects.create(resourceOf(object), object, { dryRun });
+      const resource = resourceOf(object);
+      if (dryRun) await on.objects.checkCreate(resource, object);
+      else await on.objects.create(resource, object);
       return "created";
     } catch (thrown) {
       // Another program has created it meanwhile, or this one by another context of the cluster.

@@ -128,7 +128,7 @@ async function annotate(
   await on.objects.patch(resourceOf(object), object.metadata, patch, seen, { dryRun });
 }
 
-const IDLE: readonly (Action | string)[] = ["unchanged", "kept", "not found"];
+const IDLE: readonly string[] = ["unchanged", "kept", "not found"] satisfies Action[];
 
 /** True if a line of a plan changes its object. PURE. */
 export function isLeft({ action }: Line): boolean {

@@ -1,16 +1,20 @@
-import { readFileSync } from "node:fs";
 import { type Command, InvalidArgumentError } from "commander";
 import { isClusterId, isLabelName, namesOf, type ObjectKey, objectKey } from "../../api/names.ts";
 import { problemText } from "../../api/problem.ts";
 import { isUsage, usageText } from "../../common/config/usage.ts";
-import { CodedError } from "../../common/errors.ts";
 import { VERSION } from "../../common/version.ts";
 import { type AgentFacts, agentFacts, modelOf, nodeGroups } from "../agents/facts.ts";
 import { type ManifestFile, withManifests } from "../agents/manifests.ts";
 import { type AgentSettings, agentSettings, readAgentObjects } from "../agents/objects.ts";
 import type { Cluster } from "../clusters/cluster.ts";
 import { type ClusterFlags, withClusters } from "../clusters/contexts.ts";
-import { clusterId, objectReference, withClusterFlags, withOutputFlag } from "../command-line.ts";
+import {
+  clusterId,
+  objectReference,
+  textOf,
+  withClusterFlags,
+  withOutputFlag,
+} from "../command-line.ts";
 import { EXIT, type ExitCode, exitCodeOf } from "../exit-code.ts";
 import { documentText, joined, type Output, oneLine, printable } from "../output/printable.ts";
 import type { Terminal } from "../terminal.ts";
@@ -189,14 +193,4 @@ function gathered<Value>(parse: (text: string) => Value) {
     ...before,
     parse(text),
   ];
-}
-
-/** The text of a file, or of standard input for `-`. Throws CSP_MANIFESTS_UNREADABLE. */
-export function textOf(file: string): string {
-  try {
-    return readFileSync(file === "-" ? 0 : file, "utf8");
-  } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
-    throw new CodedError("CSP_MANIFESTS_UNREADABLE", `${file}: ${why}`, { cause });
-  }
 }

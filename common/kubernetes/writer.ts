@@ -88,14 +88,16 @@ export class ApiWriter {
   }
 
   /** Throws `write-conflict` if the object exists. */
-  async create(
-    resource: ApiResource,
-    manifest: Manifest,
-    options: WriteOptions = {},
-  ): Promise<ApiObject> {
-    const { fieldManager } = this.#options;
-    const request = storeRequest("POST", resource, manifest, fieldManager, options);
+  async create(resource: ApiResource, manifest: Manifest): Promise<ApiObject> {
+    const request = storeRequest("POST", resource, manifest, this.#options.fieldManager);
     return objectOf(await this.#ask(resource, manifest.metadata, request), manifest.metadata);
+  }
+
+  /** Has the API server check a creation by a dry run, whose object has no version yet. Throws as `create`. */
+  async checkCreate(resource: ApiResource, manifest: Manifest): Promise<void> {
+    const { fieldManager } = this.#options;
+    const request = storeRequest("POST", resource, manifest, fieldManager, { dryRun: true });
+    await this.#ask(resource, manifest.metadata, request);
   }
 
   /** Replaces the whole object. With `metadata.resourceVersion`: throws `write-conflict` if it has another. */
