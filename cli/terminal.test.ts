@@ -54,7 +54,7 @@ async function onTerminal(argv: string, columns: number, ...typed: readonly stri
 const MAIN = `${import.meta.dirname}/main.ts`;
 /** Asks twice. */
 const ASKING = `--input-type=module-typescript -e '
-  import { ask } from "${import.meta.dirname}/ask.ts";
+  import { ask } from "${import.meta.dirname}/terminal.ts";
   import { stopSignal } from "${import.meta.dirname}/../common/process.ts";
   const signal = stopSignal();
   const person = { input: process.stdin, output: process.stderr, signal };
