@@ -44,6 +44,23 @@ export function sleep(clock: Clock, ms: number, signal: AbortSignal): Promise<vo
   });
 }
 
+/** Milliseconds of delay of a check each second that mean that events from before are still unread. */
+const UNREAD = 2000;
+
+/** Calls `check` each second until it is cancelled. `isLate`: the process was stopped, and events of that time may be unread. */
+export function everySecond(clock: Clock, check: (isLate: boolean) => void): Cancel {
+  const next = (): Cancel => {
+    const due = clock.now() + 1000;
+    return clock.after(1000, () => {
+      const isLate = clock.now() - due >= UNREAD;
+      cancel = next();
+      check(isLate);
+    });
+  };
+  let cancel = next();
+  return () => cancel();
+}
+
 /** Milliseconds of delay of a timer that mean that the process was stopped. */
 const LATE = 1000;
 /** Milliseconds in which a resumed process handles events that arrived meanwhile. */

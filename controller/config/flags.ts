@@ -25,8 +25,8 @@ import {
 } from "../../common/config/values.ts";
 import { KUBECONFIG_EXCEPTIONS } from "../../common/kubernetes/inline-kubeconfig.ts";
 import { type Span, usableSpan } from "../allocate/pool.ts";
-import { LEASE_SECONDS } from "../liveness/cluster-liveness.ts";
 import { LEASE_CHOICE } from "../liveness/lease-times.ts";
+import { LEASE_SECONDS } from "../members/lease-expiry.ts";
 import { DEFAULT_EXPORTED_KEYS, isKeyPattern, isReservedKey } from "../model/exported-metadata.ts";
 
 /** Registries on each cluster's own API server, or on a hub. */

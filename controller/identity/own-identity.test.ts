@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { FakeClock } from "../../test/doubles/fake-clock.ts";
 import { forAll } from "../../test/generators/for-all.ts";
-import { ClusterLiveness } from "../liveness/cluster-liveness.ts";
+import { checkLease, expectLease, type LeaseMemory, renewLease } from "../members/lease-expiry.ts";
 import { LEASE_NAME, registryNamespace } from "../registry/names.ts";
 import { type ClusterClaim, clusterClaimOf } from "./cluster-claim.ts";
 import { type LeaseStep, leaseStep } from "./lease-step.ts";
@@ -109,28 +108,22 @@ test("for any property value, the detail is one printable line", () =>
 
 /** A Lease, and clusters with the same ID that take the decided step. */
 class Namesakes {
-  readonly clock = new FakeClock();
-  readonly #watches = new Map<string, ClusterLiveness>();
+  now = 0;
+  /** The Lease, as each of them sees it. */
+  readonly #seen = new Map<string, LeaseMemory>();
   #lease: { readonly uid: string; readonly contestedBy?: string } | undefined;
   #renewals = 0;
 
   /** One cluster decides, and takes the step. */
   look(uid: string): LeaseStep {
-    const ignore = () => undefined;
-    const events = { turned: ignore, silent: ignore, replaced: ignore };
-    const watch = this.#watches.get(uid) ?? new ClusterLiveness(this.clock, events);
-    this.#watches.set(uid, watch);
+    let seen = this.#seen.get(uid);
     if (this.#lease !== undefined) {
-      watch.seen({
-        id: "c1",
-        uid: this.#lease.uid,
-        properties: {},
-        leaseSeconds: 30,
-        renewal: String(this.#renewals),
-        complete: true,
-      });
+      const lease = { uid: this.#lease.uid, renewal: String(this.#renewals), leaseSeconds: 30 };
+      seen = checkLease(seen ?? expectLease(30, this.now), this.now, false);
+      seen = renewLease(seen, lease, this.now);
+      this.#seen.set(uid, seen);
     }
-    const step = leaseStep(uid, this.#lease, watch.status("c1"));
+    const step = leaseStep(uid, this.#lease, seen?.status);
     if (step.does === "write") {
       this.#lease = { uid };
       this.#renewals++;
@@ -144,7 +137,7 @@ class Namesakes {
     let steps: LeaseStep[] = [];
     for (let i = 0; i < count; i++) {
       steps = uids.map((uid) => this.look(uid));
-      this.clock.advance(10_000);
+      this.now += 10_000;
     }
     return steps;
   }
@@ -174,7 +167,7 @@ test("a rebuilt cluster takes over its Lease after the Lease has expired", () =>
   world.turns(3, "a");
   const waited = world.turns(3, "rebuilt");
   assert.deepEqual(waited, [{ reason: "lease-observed", does: "wait", other: "a" }]);
-  world.clock.advance(1000);
+  world.now += 1000;
   assert.deepEqual(world.look("rebuilt"), {
     reason: "lease-taken-over",
     does: "write",

@@ -1,9 +1,9 @@
 import { fieldAt } from "../../api/parse/fields.ts";
 import type { Reason } from "../../api/reasons.ts";
-import type { Clock } from "../../common/clock.ts";
+import { type Cancel, type Clock, everySecond } from "../../common/clock.ts";
 import type { FaultReason } from "../../common/kubernetes/api-fault.ts";
 import type { ReflectorReason, ReflectorState } from "../../common/kubernetes/reflector-events.ts";
-import { LeaseExpiry } from "./lease-expiry.ts";
+import { checkLease, expectLease, type LeaseMemory, renewLease } from "../members/lease-expiry.ts";
 
 /** The Lease that kube-controller-manager's leader renews every two seconds. */
 export const CONTROLLERS_LEASE = {
@@ -43,7 +43,8 @@ export interface ControlPlaneContactEvents {
 export class ControlPlaneContact {
   readonly #clock: Clock;
   readonly #events: ControlPlaneContactEvents;
-  readonly #controllers: LeaseExpiry;
+  #controllers: LeaseMemory | undefined;
+  #cancel: Cancel | undefined;
   /** Sources without contact. */
   readonly #lost = new Set<string>();
   #since = 0;
@@ -52,10 +53,6 @@ export class ControlPlaneContact {
   constructor(clock: Clock, events: ControlPlaneContactEvents) {
     this.#clock = clock;
     this.#events = events;
-    this.#controllers = new LeaseExpiry(clock, (name, { state, reason }) => {
-      if (state === "alive") this.#regain(name);
-      else if (reason === "lease-silent") this.#lose(name, "controllers-silent");
-    });
   }
 
   /** The state of a reflector. */
@@ -76,17 +73,28 @@ export class ControlPlaneContact {
   /** `CONTROLLERS_LEASE` was listed or has changed. */
   controllers(lease: unknown): void {
     const seconds = fieldAt(lease, "spec", "leaseDurationSeconds");
-    const renewal = fieldAt(lease, "spec", "renewTime");
-    this.#controllers.seen(
-      CONTROLLERS_LEASE.name,
-      String(renewal),
-      typeof seconds === "number" ? seconds : CONTROLLERS_SECONDS,
-    );
+    const renewal = String(fieldAt(lease, "spec", "renewTime"));
+    const leaseSeconds = typeof seconds === "number" ? seconds : CONTROLLERS_SECONDS;
+    const now = (): number => this.#clock.now();
+    const before = this.#controllers ?? expectLease(leaseSeconds, now());
+    this.#keep(renewLease(before, { renewal, leaseSeconds }, now()));
+    this.#cancel ??= everySecond(this.#clock, (isLate) => {
+      if (this.#controllers) this.#keep(checkLease(this.#controllers, now(), isLate));
+    });
   }
 
   stop(): void {
     this.#isStopped = true;
-    this.#controllers.stop();
+    this.#cancel?.();
+  }
+
+  #keep(lease: LeaseMemory): void {
+    const before = this.#controllers?.status.state;
+    this.#controllers = lease;
+    const { state, reason } = lease.status;
+    if (before === undefined || before === state) return;
+    if (state === "alive") this.#regain(CONTROLLERS_LEASE.name);
+    else if (reason === "lease-silent") this.#lose(CONTROLLERS_LEASE.name, "controllers-silent");
   }
 
   #lose(source: string, reason: LossReason): void {

@@ -24,6 +24,12 @@ export interface PlacedDrain extends Drain {
   readonly where: string;
 }
 
+/** Whether a drain takes effect; `today`: milliseconds since 1970. */
+export function phaseOf({ from, until }: Drain, today: number): "planned" | "in-force" | "ended" {
+  if (today < from) return "planned";
+  return today < until ? "in-force" : "ended";
+}
+
 /** Parses `ANNOTATION_DRAIN`; undefined if it is absent or invalid: an invalid one drains nothing. */
 export function parseDrain(object: unknown, complaints: Complaints): Drain | undefined {
   const value = fieldAt(object, "metadata", "annotations", ANNOTATION_DRAIN);

@@ -63,22 +63,21 @@ function clustersOf(
   answerMsOf: AnswerMsOf,
 ): ClusterView[] {
   return [...members].map((member): ClusterView => {
-    const status = members.status(member.id);
-    const verdict = members.verdict(member.id);
+    const state = members.state(member.id);
     const silence = members.silence(member.id);
     const answerMs = answerMsOf(member.id);
     const { region, version } = member.lease?.cluster ?? {};
     return {
       cluster: member.id,
-      state: status?.state ?? "alive",
-      because: status?.reason ?? "awaited",
+      state: state?.lease.status.state ?? "alive",
+      because: state?.lease.status.reason ?? "awaited",
       ...(silence !== undefined && { silentSeconds: Math.floor(silence / 1000) }),
       ...(answerMs !== undefined && { answerMs: Math.round(answerMs * 10) / 10 }),
-      verdict: verdict?.reason ?? "not-introduced",
-      ...(verdict?.detail !== undefined && { detail: verdict.detail }),
-      records: verdict?.records ?? "keep",
+      verdict: state?.verdict.reason ?? "not-introduced",
+      ...(state?.verdict.detail !== undefined && { detail: state.verdict.detail }),
+      records: state?.verdict.records ?? "keep",
       listed: member.listed,
-      assured: member.isConfirmed,
+      assured: state?.confirmation.isGiven === true,
       connections: Object.fromEntries(
         Object.entries(member.registry.informers ?? {}).map(([resource, { state }]) => [
           resource,
@@ -86,7 +85,7 @@ function clustersOf(
         ]),
       ),
       ...drainsOf(members, member.id),
-      ...(status?.uid !== undefined && { uid: status.uid }),
+      ...(state?.uid !== undefined && { uid: state.uid }),
       ...(region !== undefined && { region }),
       ...(version !== undefined && { version }),
       exports: member.records.size,
@@ -97,8 +96,7 @@ function clustersOf(
 }
 
 function drainsOf(members: Controller["members"], id: string) {
-  const { drains } = members;
-  const all = drains.of(id).map(
+  const all = members.drains(id).map(
     ({ phase, from, until, by, reason, where }): DrainView => ({
       ...{ phase, from: new Date(from).toISOString(), until: new Date(until).toISOString() },
       ...(by !== undefined && { by }),
@@ -108,7 +106,7 @@ function drainsOf(members: Controller["members"], id: string) {
   );
   const { shift } = members.rotation(id);
   return {
-    ...(drains.inForce(id) !== undefined && { drained: "drained" as const }),
+    ...(members.state(id)?.drain !== undefined && { drained: "drained" as const }),
     ...(all.length > 0 && { drains: all }),
     ...(shift !== undefined && { shift: shiftText(shift) }),
   };

@@ -15,9 +15,9 @@ import type { OwnIdentity } from "../identity/own-identity.ts";
 import type { PeerVerdict } from "../identity/peer-verdict.ts";
 import type { ImportWanted } from "../import/import-of.ts";
 import type { Nearest } from "../import/nearest.ts";
-import type { ClusterStatus } from "../liveness/cluster-liveness.ts";
 import type { LossReason } from "../liveness/control-plane-contact.ts";
 import type { MassUnreadiness } from "../liveness/mass-unreadiness.ts";
+import type { LeaseStatus } from "../members/lease-expiry.ts";
 import type { Claim } from "../model/condition.ts";
 import type { PlacedDrain } from "../model/drain.ts";
 import type { TaskKind } from "../model/task.ts";
@@ -152,7 +152,7 @@ export class Observer {
   }
 
   /** A cluster became stale or alive. */
-  turned(cluster: string, { state, reason }: ClusterStatus): void {
+  turned(cluster: string, { state, reason }: LeaseStatus): void {
     this.#metrics.turned(cluster, state);
     const fields = { cluster, reason };
     if (state === "stale") this.#write(cluster, "warn", "Cluster is stale", fields);

@@ -28,7 +28,7 @@ export function parsePeer(secret: unknown): Parsed<PeerFact> {
     const cluster = parseCluster(label, complaints);
     const kubeconfig = parseKubeconfig(fieldAt(secret, "data", KUBECONFIG), complaints);
     const scope = parsePeerScope(secret, complaints);
-    // `SecretMemberSource` reads it also from a Secret that is invalid.
+    // `introducedBySecrets` reads it also from a Secret that is invalid.
     parseDrain(secret, complaints);
     if (cluster === undefined || kubeconfig === undefined || scope === undefined) {
       return undefined;

@@ -28,10 +28,10 @@ class Peer {
     clusterSetCidrs: [],
     maxRules: 1000,
     clock: this.clock,
+    isConfirmed: () => false,
     events: {
       dirty: () => undefined,
-      lease: () => undefined,
-      synced: () => undefined,
+      changed: () => undefined,
       state: () => undefined,
       problems: (object, problems: readonly Problem[]) =>
         this.reported.push([object, ...problems.map(({ reason }) => reason)].join(": ")),

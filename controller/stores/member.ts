@@ -5,7 +5,6 @@ import type { Problem } from "../../api/problem.ts";
 import type { Clock } from "../../common/clock.ts";
 import type { ReflectorState } from "../../common/kubernetes/reflector-events.ts";
 import { type ClusterClaim, clusterClaimOf } from "../identity/cluster-claim.ts";
-import { RemovalConfirmation } from "../liveness/removal-confirmation.ts";
 import type { ClusterFact, ExportRecord, SliceFact } from "../model/facts.ts";
 import { type PeerScope, UNLIMITED } from "../model/peer-scope.ts";
 import type { Dirty, TaskKind } from "../model/task.ts";
@@ -30,9 +29,8 @@ export interface RegistryLeaseFact {
 export interface MemberEvents {
   /** Tasks that depend on a record or a slice. */
   readonly dirty: Dirty;
-  lease(lease: RegistryLeaseFact | undefined): void;
-  /** `Member.listed` or `Member.isSynced` has changed. */
-  synced(): void;
+  /** What decides its state has changed: its Lease, or how its registry is read. */
+  changed(): void;
   state(resource: string, state: ReflectorState): void;
   problems(object: string, problems: readonly Problem[]): void;
 }
@@ -49,6 +47,8 @@ export interface MemberOptions {
   /** Limit of what its slices cost a node: endpoints times ports. */
   readonly maxRules: number;
   readonly clock: Clock;
+  /** True while a name that its registry lacks is known not to be exported. */
+  readonly isConfirmed: () => boolean;
   readonly events: MemberEvents;
 }
 
@@ -56,13 +56,13 @@ export interface MemberOptions {
 export class Member {
   readonly id: string;
   readonly namespace: string;
+  readonly isOurs: boolean;
   /** By exported Service. */
   readonly records: FactStore<ExportRecord>;
   /** By exported Service. */
   readonly slices: FactStore<SliceFact>;
   readonly leases: FactStore<RegistryLeaseFact>;
   readonly #options: MemberOptions;
-  readonly #confirmation: RemovalConfirmation;
   readonly #quotas: RegistryQuotas;
   /** Its informers. */
   readonly registry: RegistryInformers;
@@ -70,14 +70,14 @@ export class Member {
   /** Names that were exported before a restart, until everything was listed. */
   #before: readonly ObjectKey[] = [];
   #listed = false;
-  #wasSynced = false;
+  #rewinds = 0;
 
   constructor(options: MemberOptions) {
-    const { clock, id, namespace, events, maxRules } = options;
+    const { id, namespace, events, maxRules } = options;
     this.#options = options;
     this.id = id;
     this.namespace = namespace;
-    this.#confirmation = new RemovalConfirmation(clock, () => this.#confirmed());
+    this.isOurs = options.isOurs;
     const quotas = new RegistryQuotas({
       namespace,
       maxRules,
@@ -100,10 +100,7 @@ export class Member {
     this.leases = new FactStore({
       parse: (object) => parseLease(object, this.#place()),
       written: true,
-      changed: ({ fact }) => {
-        this.#confirmation.renewed(fact?.cluster);
-        events.lease(fact);
-      },
+      changed: () => events.changed(),
       problems: (object, problems) => events.problems(object, problems),
     });
     this.registry = this.#newInformers();
@@ -114,19 +111,9 @@ export class Member {
     return this.#listed;
   }
 
-  /** True while a name that the registry lacks is known not to be exported. */
-  get isConfirmed(): boolean {
-    return this.#confirmation.isGiven;
-  }
-
-  /** True if it is known what the cluster exports, and so what it does not. */
-  get isSynced(): boolean {
-    return this.#listed && this.#confirmation.wasGiven && !this.isRewound;
-  }
-
-  /** True while the registry may show an old state, from before a restore. */
-  get isRewound(): boolean {
-    return this.#confirmation.isRewound;
+  /** How often the API server's state was older than before: then the registry may show an old state. */
+  get rewinds(): number {
+    return this.#rewinds;
   }
 
   get lease(): RegistryLeaseFact | undefined {
@@ -158,6 +145,12 @@ export class Member {
     return this.registry.connect(follow);
   }
 
+  /** Removes what the last list lacked. */
+  removeMissing(): void {
+    this.records.removeMissing();
+    this.slices.removeMissing();
+  }
+
   stop(): Promise<void> {
     return this.registry.stop();
   }
@@ -170,13 +163,13 @@ export class Member {
     readonly quota: StoreQuota<Fact>;
   }): FactStore<Fact> {
     const { dirties, parse, serviceOf, quota } = kind;
-    const { events, isOurs } = this.#options;
+    const { events, isConfirmed, isOurs } = this.#options;
     return new FactStore<Fact>({
       parse,
       written: isOurs,
       groupOf: (key) => serviceOf(namesOf(key).name),
       quota,
-      isGone: () => this.isConfirmed,
+      isGone: isConfirmed,
       changed: (change) => this.#changed(dirties, change),
       problems: events.problems.bind(events),
     });
@@ -213,33 +206,16 @@ export class Member {
       state: (resource, state) => {
         events.state(resource, state);
         if (state.reason === "rewound") this.#rewound();
-        else this.#connected();
+        events.changed();
       },
-      connected: () => this.#connected(),
+      connected: () => events.changed(),
     });
   }
 
   /** Versions are reused after a restore, so other watches may not notice it: everything is listed again. */
   #rewound(): void {
-    this.#confirmation.rewound();
+    this.#rewinds++;
     this.registry.relist();
-  }
-
-  #connected(): void {
-    this.#confirmation.connected(this.registry.isWatched);
-    this.#reportSynced();
-  }
-
-  #confirmed(): void {
-    this.records.removeMissing();
-    this.slices.removeMissing();
-    this.#reportSynced();
-  }
-
-  #reportSynced(): void {
-    if (this.#wasSynced === this.isSynced) return;
-    this.#wasSynced = this.isSynced;
-    this.#options.events.synced();
   }
 
   #complete(): void {
@@ -247,8 +223,7 @@ export class Member {
     if (all) this.#quotas.end();
     if (this.#listed || !all) return;
     this.#listed = true;
-    this.#wasSynced = this.isSynced;
-    this.#options.events.synced();
+    this.#options.events.changed();
   }
 
   #place(): Registry {

@@ -40,7 +40,11 @@ test("of two clusters with one ID on a hub the second publishes nothing, imports
   await second.stop();
   await world.pass(60_000);
   assert.deepEqual(c2.imported(), { "shop/web": "vip 10.1.0.7" });
-  assert.equal(c2.controller?.members.verdict("c1")?.reason, "member", "the conflict has ended");
+  assert.equal(
+    c2.controller?.members.state("c1")?.verdict.reason,
+    "member",
+    "the conflict has ended",
+  );
 });
 
 test("a label that is no longer exported is removed, another writer's label stays", async () => {

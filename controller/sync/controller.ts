@@ -48,6 +48,9 @@ export class Controller {
       clock,
       today: options.today,
       windows: config,
+      drains: (id) => this.#connections.drains(id),
+      recorded: (id) => own.properties.fact(rotationProperty(id))?.rotation,
+      isLeader: () => this.permission.isGranted,
       clusterSetCidrs: config.clusterSetCidrs,
       maxRules: config.maxRulesPerCluster,
       dirty: queue.dirty,
@@ -60,7 +63,7 @@ export class Controller {
         queue.importFrom(cluster);
         // Tiers are relative to the local cluster.
         if (cluster === this.identity.identity?.id) queue.failoverAll();
-        this.#turned();
+        if (this.permission.isGranted) this.#loops?.turned();
       },
       connection: (cluster) => {
         if (cluster === this.identity.identity?.id) this.#loops?.connection();
@@ -117,30 +120,18 @@ export class Controller {
     this.identity.update();
     const { identity, uid } = this.identity;
     if (identity !== undefined && uid !== undefined) {
-      this.members.identify(identity, uid);
-      this.#loops ??= this.#newLoops(identity, uid);
-      const { id, region } = identity;
-      const properties = publishable(this.identity.properties);
-      const { drain } = this.identity;
-      this.members.describe(id, {
-        properties,
+      const { drain, properties } = this.identity;
+      const { region } = identity;
+      const description = {
+        properties: publishable(properties),
         ...(region !== undefined && { region }),
         ...(drain !== undefined && { drain }),
-      });
+      };
+      this.members.identify({ identity, uid, description });
+      this.#loops ??= this.#newLoops(identity, uid);
       this.#loops.identified();
-      this.#turned();
     }
     this.permission.update();
-  }
-
-  /** How a cluster is used, or what is recorded of that, may have changed. */
-  #turned(): void {
-    if (this.permission.isGranted) {
-      this.#loops?.turned();
-      return;
-    }
-    const { properties } = this.local.stores;
-    this.members.adopt((id) => properties.fact(rotationProperty(id))?.rotation);
   }
 
   /** Whether the own registry is listed may have changed. */

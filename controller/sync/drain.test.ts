@@ -158,7 +158,7 @@ test("a peer's drain that cannot be read after a start is known until its end, a
   c1.server.fail();
   c2.kill();
   c2.start();
-  const drainIn = ({ controller }: MemoryCluster) => controller?.members.drains.inForce("c1");
+  const drainIn = ({ controller }: MemoryCluster) => controller?.members.state("c1")?.drain;
   await world.pass(9 * MINUTE);
   const { where, by, reason } = drainIn(c2) ?? {};
   assert.deepEqual([where, by, reason], [`ClusterProperty ${RECORD}`, "ann", "kernel upgrade"]);

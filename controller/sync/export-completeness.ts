@@ -3,7 +3,7 @@ import type { Cancel, Clock } from "../../common/clock.ts";
 import { ApiFault, type FaultReason } from "../../common/kubernetes/api-fault.ts";
 import type { RegistryInformers } from "../stores/registry-informers.ts";
 
-/** Milliseconds between the first marked renewals: readers wait for a second one (`RemovalConfirmation`). */
+/** Milliseconds between the first marked renewals: readers wait for a second one (`confirmRemovals`). */
 const REPEAT_MS = 2000;
 /** Number of early renewals: readers reconnect at different times. */
 const REPEATS = 5;

@@ -72,11 +72,7 @@ export function exportedService(
   const isSynced = (id: string) => synced.get(id) ?? isComplete;
   const allSynced = isComplete && synced.values().every((isSynced) => isSynced);
   const read = [...members].filter(
-    (member) =>
-      member.id !== local?.cluster &&
-      member.listed &&
-      !member.isRewound &&
-      members.verdict(member.id)?.records === "use",
+    ({ id }) => id !== local?.cluster && members.state(id)?.isRead === true,
   );
   const published = read.flatMap((member) => {
     const record = member.record(key);
@@ -100,7 +96,7 @@ export function exportedService(
   for (const [i, { cluster: id, record, slices }] of exporting.entries()) {
     const share = limitedSlices(slices, merged ?? record, shares[i] ?? 0);
     if (share.problems.length > 0) problems.set(id, share.problems);
-    const described = members.description(id);
+    const described = members.state(id)?.description.current;
     const region = rules.clusterRegions.get(id) ?? described?.region;
     const cluster = described && { ...described, ...(region !== undefined && { region }) };
     contributions.push({
@@ -123,7 +119,7 @@ export function exportedService(
     remembered: new Map(remembered.map((record) => [record.cluster, record])),
     exports: () => exportsAnnotation(records, rules),
     drained: exporters.flatMap((cluster) => {
-      const drain = members.drains.inForce(cluster);
+      const drain = members.state(cluster)?.drain;
       return drain === undefined ? [] : [{ cluster, drain }];
     }),
     stale: exporters.filter((cluster) => members.rotation(cluster).state === "stale"),

@@ -61,7 +61,7 @@ export class LeaderLoops {
       identity: () => source.identity ?? identity,
       properties: () => source.properties,
       drain: () => source.drain,
-      status: () => members.status(identity.id),
+      status: () => members.state(identity.id)?.lease.status,
       // On a hub, they are on each cluster's namespace.
       accepts: () => (config.registry === "mesh" ? acceptedTexts(options.declared()) : undefined),
       isComplete: () => completeness.isSeen,

@@ -2,8 +2,8 @@ import type { Cancel, Clock } from "../../common/clock.ts";
 import type { ApiFault } from "../../common/kubernetes/api-fault.ts";
 import { isRejection } from "../../common/kubernetes/recovery.ts";
 import { type LeaseStep, leaseStep } from "../identity/lease-step.ts";
-import type { ClusterStatus } from "../liveness/cluster-liveness.ts";
 import { leaseTimes } from "../liveness/lease-times.ts";
+import type { LeaseStatus } from "../members/lease-expiry.ts";
 import type { Member } from "../stores/member.ts";
 import { Steps } from "./converge.ts";
 import { RegistryLease, type RegistryLeaseOptions } from "./registry-lease.ts";
@@ -16,7 +16,7 @@ export interface LeaseRenewerOptions extends RegistryLeaseOptions {
   readonly clock: Clock;
   readonly member: RegistryLeaseOptions["member"] & Pick<Member, "lease">;
   /** Whether the Lease is renewed, by us or by another cluster. */
-  readonly status: () => ClusterStatus | undefined;
+  readonly status: () => LeaseStatus | undefined;
   readonly events: {
     /** The action on the Lease has changed. */
     registering(step: LeaseStep): void;

@@ -1,18 +1,21 @@
 import type { Cidr } from "../../api/cidr.ts";
-import { rotationProperty } from "../../api/keys.ts";
 import type { ObjectKey } from "../../api/names.ts";
 import type { ApiServer } from "../../common/kubernetes/api-server.ts";
 import type { Accepted } from "../import/outside.ts";
+import type { PlacedDrain } from "../model/drain.ts";
 import { type PeerScope, UNLIMITED } from "../model/peer-scope.ts";
 import { registryNamespace } from "../registry/names.ts";
-import type { Follow, Informer } from "../stores/informer.ts";
+import type { Follow } from "../stores/informer.ts";
 import type { LocalStores } from "../stores/local-stores.ts";
 import type { Member } from "../stores/member.ts";
 import type { ControllerOptions } from "./controller-options.ts";
-import { HubMemberSource } from "./hub-member-source.ts";
-import type { MemberSourceEvents } from "./member-source-events.ts";
+import {
+  type Access,
+  introducedByNamespaces,
+  introducedBySecrets,
+  MemberSource,
+} from "./member-source.ts";
 import type { Members } from "./members.ts";
-import { SecretMemberSource } from "./secret-member-source.ts";
 
 /** Dependencies of `MemberConnections`. */
 export interface MemberConnectionsOptions extends ControllerOptions {
@@ -33,7 +36,7 @@ export class MemberConnections {
   readonly #changes = new Map<string, Promise<void>>();
   /** What a hub declares for the local cluster. */
   #onHub: readonly Cidr[] | undefined;
-  #source: Informer | undefined;
+  #source: MemberSource | undefined;
   #stopped = false;
 
   constructor(options: MemberConnectionsOptions) {
@@ -62,65 +65,56 @@ export class MemberConnections {
     const member = this.#add(own, true);
     void this.#read(own, UNLIMITED, follow(registryApi));
     this.#source = this.#newSource(own);
-    this.#source.start();
+    this.#source.informer.start();
     return member;
+  }
+
+  /** Drains of a member on the objects that introduce it. */
+  drains(id: string): readonly PlacedDrain[] {
+    return this.#source?.drains(id) ?? [];
   }
 
   async stop(): Promise<void> {
     this.#stopped = true;
-    await this.#source?.stop();
+    await this.#source?.informer.stop();
     await Promise.all(this.#changes.values());
     await this.#options.members.stop();
     for (const id of [...this.#connections.keys()]) await this.#replaceConnection(id, undefined);
   }
 
-  /** The members other than `own`. */
-  #newSource(own: string): Informer {
+  #newSource(own: string): MemberSource {
     const { api, config, connect, events, follow, members, registryApi } = this.#options;
-    const sourceEvents: MemberSourceEvents = {
-      joined: (id, scope, reach) => {
-        if (id !== own) this.#join(id, scope, reach);
-        else this.#accept(scope.endpointCidrs);
+    const isHub = config.registry === "hub";
+    const kind = isHub
+      ? introducedByNamespaces(registryApi)
+      : introducedBySecrets(config.namespace, connect);
+    const sources = [...this.#options.own.importedSlices.facts()].map(({ cluster }) => cluster);
+    const known = new Set(sources.filter((id) => id !== own));
+    return new MemberSource(kind, follow(isHub ? registryApi : api), [...known], {
+      joined: (id, access) => {
+        if (id === own) this.#accept(access?.scope.endpointCidrs);
+        else if (access === undefined) this.#add(id);
+        else this.#join(id, access);
       },
-      named: (id) => {
-        if (id !== own) this.#add(id);
-      },
-      drained: (id, object, drain) => members.drain(id, object, drain),
       left: (id) => {
-        if (id !== own) this.#leave(id);
-        else this.#accept(undefined);
+        if (id === own) this.#accept(undefined);
+        else this.#leave(id);
       },
+      drained: (id) => members.evaluate(id),
       listed: () => members.complete(),
       state: (resource, state) => events.connection(undefined, `${resource} of members`, state),
       problems: (object, problems) => events.problems(undefined, object, problems),
-    };
-    const sources = [...this.#options.own.importedSlices.facts()].map(({ cluster }) => cluster);
-    const others = new Set(sources.filter((id) => id !== own));
-    if (config.registry === "hub") {
-      const known = [...others].map(registryNamespace);
-      const hub = registryApi;
-      return new HubMemberSource({ follow: follow(hub), hub, known, events: sourceEvents })
-        .informer;
-    }
-    const { namespace } = config;
-    const known = others;
-    return new SecretMemberSource({
-      namespace,
-      follow: follow(api),
-      connect,
-      known,
-      events: sourceEvents,
-    }).informer;
+    });
   }
 
-  #join(id: string, scope: PeerScope, reach: () => Promise<ApiServer>): void {
+  #join(id: string, { connect, scope }: Access): void {
     this.#declare(id, scope.endpointCidrs);
     // At once: a member that cannot be reached is a member all the same.
     this.#add(id);
     this.#inTurn(id, async () => {
       this.#add(id);
       try {
-        const api = await reach();
+        const api = await connect();
         await this.#read(id, scope, this.#options.follow(api));
         await this.#replaceConnection(id, api);
       } catch (thrown) {
@@ -151,9 +145,7 @@ export class MemberConnections {
   }
 
   #add(id: string, isOurs = false): Member {
-    const { members, own } = this.#options;
-    const recorded = own.properties.fact(rotationProperty(id))?.rotation;
-    return members.add({ id, namespace: registryNamespace(id), recorded, isOurs });
+    return this.#options.members.add({ id, namespace: registryNamespace(id), isOurs });
   }
 
   #inTurn(id: string, act: () => Promise<void>): void {

@@ -42,6 +42,9 @@ async function start() {
   const members = new Members({
     today: () => new Date(0),
     windows: { drainWindow: 0, returnWindow: 0 },
+    drains: () => [],
+    recorded: () => undefined,
+    isLeader: () => true,
     clock,
     clusterSetCidrs: [],
     maxRules: 1000,
@@ -52,6 +55,7 @@ async function start() {
     accepted: () => undefined,
     events,
   });
+  members.identify({ identity: { id: "c1" }, uid: "u1", description: { properties: {} } });
   const sinks = new Map<string, Parameters<Follow>[1]>();
   for (const id of ["c1", "c2", "c3"]) {
     const namespace = registryNamespace(id);
@@ -77,7 +81,7 @@ async function start() {
   const settle = async (): Promise<void> => {
     while (queue.tasks.depth + queue.tasks.working > 0) await setImmediate();
   };
-  return { members, order, put, settle };
+  return { clock, members, order, put, settle };
 }
 
 test("changes of a peer with thousands of them do not hold up those of another peer, or our own", async () => {
@@ -92,6 +96,18 @@ test("changes of a peer with thousands of them do not hold up those of another p
   assert.ok(order.indexOf("import shop/ours") < 20, `${order.indexOf("import shop/ours")}`);
   assert.ok(order.includes("import shop/flood-4999"));
   await members.stop();
+});
+
+test("a cluster that leaves is no member, and starts over when it is added again", async () => {
+  const { clock, members } = await start();
+  clock.advance(60_000);
+  assert.equal(members.state("c2")?.lease.status.state, "stale");
+  await members.remove("c2");
+  assert.equal(members.state("c2"), undefined);
+  members.add({ id: "c2", namespace: registryNamespace("c2"), isOurs: false });
+  assert.equal(members.state("c2")?.lease.status.state, "alive");
+  await members.stop();
+  assert.equal(clock.pending, 0);
 });
 
 /** A renewer, and an API server whose answers a test triggers. */

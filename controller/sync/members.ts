@@ -1,43 +1,33 @@
 import type { Cidr } from "../../api/cidr.ts";
 import { parseEndpointRanges } from "../../api/endpoint-ranges.ts";
-import { PROPERTY_CLUSTER_ID, rotationProperty } from "../../api/keys.ts";
 import type { ObjectKey } from "../../api/names.ts";
-import type { Cancel, Clock } from "../../common/clock.ts";
+import { type Cancel, type Clock, everySecond } from "../../common/clock.ts";
 import type { Identity } from "../identity/own-identity.ts";
-import { type PeerVerdict, peerVerdict } from "../identity/peer-verdict.ts";
-import {
-  ClusterLiveness,
-  type ClusterStatus,
-  LEASE_SECONDS,
-} from "../liveness/cluster-liveness.ts";
-import { type ClusterDescription, DampedDescription } from "../liveness/damped-description.ts";
-import { Drains } from "../liveness/drains.ts";
-import { Rotations, type RotationsOptions } from "../liveness/rotations.ts";
-import type { Drain } from "../model/drain.ts";
-import type { ClusterFact } from "../model/facts.ts";
+import type { ClusterDescription } from "../members/damped-description.ts";
+import { evaluate, type MemberState, type Now, recordOf, usesOf } from "../members/evaluate.ts";
+import { LEASE_SECONDS } from "../members/lease-expiry.ts";
+import type { Windows } from "../members/rotate.ts";
+import { drainText, type PlacedDrain, phaseOf } from "../model/drain.ts";
 import { IN_ROTATION, type Rotation, type RotationRecord } from "../model/rotation.ts";
 import type { Dirty } from "../model/task.ts";
 import type { Observer } from "../observe/observer.ts";
-import { Member, type MemberOptions, type RegistryLeaseFact } from "../stores/member.ts";
-
-/** A cluster that is known to be a member. */
-export interface NewMember extends Pick<MemberOptions, "id" | "isOurs" | "namespace"> {
-  /** How it was used before a restart; absent: it was in rotation, or it is unknown. */
-  readonly recorded?: RotationRecord | undefined;
-}
+import { Member, type MemberOptions } from "../stores/member.ts";
 
 /** Dependencies of `Members`. */
-export interface MembersOptions {
+export interface MembersOptions extends Pick<MemberOptions, "clusterSetCidrs" | "maxRules"> {
   readonly clock: Clock;
   readonly today: () => Date;
-  readonly windows: RotationsOptions["windows"];
-  readonly clusterSetCidrs: readonly Cidr[];
-  /** As in `MemberOptions`. */
-  readonly maxRules: number;
+  readonly windows: Windows;
+  /** Drains of a member that operators state, on objects other than its Lease and ClusterProperties. */
+  readonly drains: (id: string) => readonly PlacedDrain[];
+  /** What is recorded of a member. */
+  readonly recorded: (id: string) => RotationRecord | undefined;
+  /** True while this replica records it. */
+  readonly isLeader: () => boolean;
   readonly dirty: Dirty;
   /** The set of members whose exports are known has changed, because of a cluster; undefined: the local one. */
   readonly synced: (cluster?: string) => void;
-  /** A cluster became stale or alive, `isSilent` is true now, or `rotation` or `record` has changed. */
+  /** How the records and endpoints of a member are used has changed. */
   readonly turned: (cluster: string) => void;
   /** The ranges in which another member accepts endpoints of the local cluster have changed. */
   readonly accepted: () => void;
@@ -46,50 +36,28 @@ export interface MembersOptions {
   readonly events: Observer;
 }
 
-/** The clusters of the clusterset, the local one included: their registries, whether each is trusted, and whether it is alive. */
+/** The local cluster. */
+interface Local {
+  readonly identity: Identity;
+  readonly uid: string;
+  /** What its Lease repeats for the others. */
+  readonly description: ClusterDescription;
+}
+
+/** The clusters of the clusterset, the local one included: their registries, and the state of each by its last evaluation. */
 export class Members {
   readonly #options: MembersOptions;
   readonly #members = new Map<string, Member>();
-  readonly #verdicts = new Map<string, PeerVerdict>();
-  readonly #descriptions = new Map<string, DampedDescription>();
-  /** By cluster, as text: the ranges in which it accepts endpoints of the local cluster. */
-  readonly #accepted = new Map<string, string | undefined>();
-  readonly #liveness: ClusterLiveness;
-  readonly drains: Drains;
-  readonly #rotations: Rotations;
-  #cancelLate: Cancel | undefined;
-  /** The members were not all named in the time in which the Lease of a named one expires. */
-  #isLate = false;
-  #own: { readonly identity: Identity; readonly uid: string } | undefined;
+  readonly #states = new Map<string, MemberState>();
+  #local: Local | undefined;
   #isComplete = false;
+  /** When the Lease of a member would have expired that was named at once. */
+  #lateAt = Number.POSITIVE_INFINITY;
+  #isLate = false;
+  #cancel: Cancel | undefined;
 
   constructor(options: MembersOptions) {
-    const { clock, events, turned } = options;
     this.#options = options;
-    this.#liveness = new ClusterLiveness(clock, {
-      turned: (cluster, status) => {
-        events.turned(cluster, status);
-        this.#rotations.update(cluster, this.#isStale(cluster), this.#drainedFrom(cluster));
-        turned(cluster);
-        this.#requeue(cluster);
-      },
-      silent: (cluster) => turned(cluster),
-      replaced: (cluster, uid, before) => events.replaced(cluster, uid, before),
-    });
-    this.#rotations = new Rotations(options);
-    this.drains = new Drains({
-      ...options,
-      mayChange: (cluster, { where }) =>
-        where !== leaseOf(cluster) || this.#descriptions.get(cluster)?.isSettled !== false,
-      changed: (cluster, drain, cause) => {
-        events.drained(cluster, drain);
-        if (cause.where === leaseOf(cluster)) this.#descriptions.get(cluster)?.touch();
-        this.#rotate(cluster);
-        // The message of conditions names the drain.
-        turned(cluster);
-        this.#requeue(cluster);
-      },
-    });
   }
 
   /** True once all members are known. */
@@ -97,23 +65,22 @@ export class Members {
     return this.#isComplete;
   }
 
-  /** Sets the local cluster's identity. Before, no member is trusted. */
-  identify(identity: Identity, uid: string): void {
-    const { clock, synced } = this.#options;
-    this.#own = { identity, uid };
-    // The source of members is followed from now on.
-    this.#cancelLate ??= clock.after(LEASE_SECONDS * 1000, () => {
-      this.#isLate = !this.#isComplete;
-      if (this.#isLate) synced();
-    });
-    for (const id of this.#members.keys()) this.#evaluate(id);
+  /** Sets what is known of the local cluster. Before, there are no members. */
+  identify(local: Local): void {
+    const { clock } = this.#options;
+    if (this.#local === undefined) {
+      this.#lateAt = clock.now() + LEASE_SECONDS * 1000;
+      this.#cancel = everySecond(clock, (isLate) => this.#check(isLate));
+    }
+    this.#local = local;
+    this.#evaluateAll();
   }
 
   /** All members are known from now on. */
   complete(): void {
     if (this.#isComplete) return;
     this.#isComplete = true;
-    for (const id of this.#members.keys()) this.#confirmDrains(id);
+    this.#evaluateAll();
     this.#options.accepted();
     this.#options.synced();
   }
@@ -126,60 +93,46 @@ export class Members {
     return this.#members.values();
   }
 
-  /** Whether the records of a member are used; undefined for other clusters. */
-  verdict(id: string): PeerVerdict | undefined {
-    return this.#verdicts.get(id);
+  /** Undefined for a cluster that is not known to be a member. */
+  state(id: string): MemberState | undefined {
+    return this.#states.get(id);
   }
 
-  /** Region and properties of a member, for its imported slices; undefined if they are unknown. */
-  description(id: string): ClusterDescription | undefined {
-    return this.#descriptions.get(id)?.current;
+  /** Milliseconds since a member's Lease was last seen to be renewed. */
+  silence(id: string): number | undefined {
+    const state = this.state(id);
+    return state && this.#options.clock.now() - state.lease.since;
+  }
+
+  /** All drains of a member, the one that ends last first, and whether each is in force. */
+  drains(id: string): (PlacedDrain & { readonly phase: ReturnType<typeof phaseOf> })[] {
+    const today = this.#options.today().getTime();
+    const drains = this.state(id)?.drains ?? [];
+    return drains.map((drain) => ({ ...drain, phase: phaseOf(drain, today) }));
+  }
+
+  /** How the endpoints of a member are used. */
+  rotation(id: string): Rotation {
+    return this.state(id)?.rotation.current ?? IN_ROTATION;
+  }
+
+  /** What to record of a member for the next start. */
+  record(id: string): RotationRecord {
+    const state = this.state(id);
+    return state === undefined ? IN_ROTATION : recordOf(state, this.#options.today().getTime());
   }
 
   /** The ranges in which each other member accepts endpoints of the local cluster; undefined: it does not say. */
   accepted(): [string, readonly Cidr[] | undefined][] {
-    return this.#others().map((id) => {
-      const text = this.#accepted.get(id);
-      return [id, text === undefined ? undefined : parseEndpointRanges(text)];
+    return this.#others().map(([id, { accepts }]) => {
+      const ranges = accepts?.ranges;
+      return [id, ranges === undefined ? undefined : parseEndpointRanges(ranges)];
     });
   }
 
   /** True once the Leases of all members were read. */
   get areLeasesRead(): boolean {
-    return this.#isComplete && this.#others().every((id) => this.#accepted.has(id));
-  }
-
-  /** Whether a member is alive; undefined for other clusters. */
-  status(id: string): ClusterStatus | undefined {
-    return this.#liveness.status(id);
-  }
-
-  /** Milliseconds since a cluster's Lease was last seen to be renewed; undefined for one that is not tracked. */
-  silence(id: string): number | undefined {
-    return this.#liveness.silence(id);
-  }
-
-  /** How the endpoints of a member are used. */
-  rotation(id: string): Rotation {
-    return this.#rotations.of(id) ?? IN_ROTATION;
-  }
-
-  /** Takes the windows that the leader recorded, so that this replica writes the same if it becomes the leader. */
-  adopt(recorded: (id: string) => RotationRecord | undefined): void {
-    for (const id of this.#members.keys()) this.#rotations.adopt(id, recorded(id) ?? IN_ROTATION);
-  }
-
-  /** What to record of a member for the next start. */
-  record(id: string): RotationRecord {
-    const drain = this.drains
-      .of(id)
-      .find(({ phase, where }) => phase === "in-force" && where !== OWN_PROPERTY);
-    return { ...this.rotation(id), ...(drain !== undefined && { drain }) };
-  }
-
-  /** An object states this drain of a cluster; undefined: none. */
-  drain(id: string, object: string, drain: Drain | undefined): void {
-    this.drains.set(id, object, drain);
+    return this.#isComplete && this.#others().every(([, { accepts }]) => accepts !== undefined);
   }
 
   /**
@@ -187,60 +140,14 @@ export class Members {
    * cannot be reached, also for a cluster that is not known to be a member.
    */
   isSilent(id: string): boolean {
-    if (this.#isOwn(id)) return false;
-    if (!this.#members.has(id)) return this.#isLate && !this.#isComplete;
-    return this.#liveness.isSilent(id);
-  }
-
-  /** Region, properties and drain of the local cluster, which its Lease repeats for the others. */
-  describe(id: string, description: ClusterDescription): void {
-    this.#descriptions.get(id)?.observe(description);
-    // A drain of its own that was removed while no controller ran is over.
-    this.#rotate(id);
-  }
-
-  /** Adds a member. It is not synced until its registry is listed. */
-  add({ id, namespace, recorded = IN_ROTATION, isOurs }: NewMember): Member {
-    const before = this.#members.get(id);
-    if (before !== undefined) return before;
-    const member = this.#newMember(id, namespace, isOurs);
-    this.#members.set(id, member);
-    this.#liveness.expect(id, recorded.state === "stale" ? "stale" : "alive");
-    this.#rotations.begin(id, recorded);
-    // The object that states it may not be readable for long.
-    this.drains.set(id, recordOf(id), recorded.drain);
-    // What the local cluster states is known a moment later (`describe`).
-    if (!isOurs) this.#rotate(id);
-    this.#confirmDrains(id);
-    this.#evaluate(id);
-    return member;
-  }
-
-  /** Removes a member with everything it exports. */
-  async remove(id: string): Promise<void> {
-    const member = this.#members.get(id);
-    if (member === undefined) return;
-    const services = member.services();
-    this.#members.delete(id);
-    this.#verdicts.delete(id);
-    this.#accepted.delete(id);
-    this.#descriptions.get(id)?.stop();
-    this.#descriptions.delete(id);
-    this.#liveness.forget(id);
-    this.#rotations.forget(id);
-    for (const object of [leaseOf(id), recordOf(id)]) this.drains.set(id, object, undefined);
-    this.#dirty(services);
-    this.#options.accepted();
-    this.#options.synced();
-    await member.stop();
+    const state = this.state(id);
+    if (state === undefined) return this.#isLate && !this.#isComplete;
+    return state.lease.isSilent && id !== this.#local?.identity.id;
   }
 
   /** True if it is known what a cluster exports, and so what it does not. */
   isSynced(id: string): boolean {
-    const member = this.#members.get(id);
-    if (member === undefined) return this.#isComplete;
-    const records = this.verdict(id)?.records;
-    return records === "drop" ? member.listed : records === "use" && member.isSynced;
+    return this.state(id)?.isSynced ?? this.#isComplete;
   }
 
   /** Every name that a member exports. */
@@ -248,48 +155,17 @@ export class Members {
     return new Set([...this.#members.values()].flatMap((member) => [...member.services()]));
   }
 
-  async stop(): Promise<void> {
-    this.#cancelLate?.();
-    this.#liveness.stop();
-    this.drains.stop();
-    for (const description of this.#descriptions.values()) description.stop();
-    await Promise.all([...this.#members.values()].map((member) => member.stop()));
-  }
-
-  #newMember(id: string, namespace: string, isOurs: boolean): Member {
-    const { clock, clusterSetCidrs, connection, dirty, events, maxRules, synced, turned } =
-      this.#options;
-    const source = isOurs ? undefined : id;
-    const description = new DampedDescription(clock, () => {
-      this.drains.set(id, isOurs ? OWN_PROPERTY : leaseOf(id), description.current?.drain);
-      this.#requeue(id);
-      // What the local cluster imports from itself may be in no registry.
-      if (isOurs) turned(id);
-    });
-    this.#descriptions.set(id, description);
-    return new Member({
-      id,
-      namespace,
-      isOurs,
-      clock,
-      clusterSetCidrs,
-      maxRules,
+  /** Adds a member. It is not synced until its registry is listed. */
+  add({ id, namespace, isOurs }: Pick<MemberOptions, "id" | "isOurs" | "namespace">): Member {
+    const before = this.#members.get(id);
+    if (before !== undefined) return before;
+    const { clock, clusterSetCidrs, connection, dirty, events, maxRules } = this.#options;
+    const member = new Member({
+      ...{ id, namespace, isOurs, clock, clusterSetCidrs, maxRules },
+      isConfirmed: () => this.state(id)?.confirmation.isGiven === true,
       events: {
-        dirty: (kind, key) => dirty(kind, key, source),
-        synced: () => {
-          this.#confirmDrains(id);
-          synced(source);
-        },
-        lease: (lease: RegistryLeaseFact | undefined) => {
-          const cluster = lease?.cluster;
-          // The local cluster knows its own exports. Of one that was rebuilt or restored, records from before are still here until it is confirmed.
-          const isCurrent = isOurs || (cluster?.complete === true && this.#isConfirmed(id));
-          if (cluster !== undefined) this.#liveness.seen(cluster, isCurrent);
-          this.#evaluate(id);
-          if (isOurs) return;
-          description.observe(cluster);
-          this.#accepts(id, cluster);
-        },
+        dirty: (kind, key) => dirty(kind, key, isOurs ? undefined : id),
+        changed: () => this.evaluate(id),
         state: (resource, state) => {
           events.connection(id, resource, state);
           connection(id);
@@ -297,91 +173,107 @@ export class Members {
         problems: (object, problems) => events.problems(id, object, problems),
       },
     });
+    this.#members.set(id, member);
+    this.evaluate(id);
+    return member;
   }
 
-  #isConfirmed(id: string): boolean {
-    return this.#members.get(id)?.isConfirmed === true;
-  }
-
-  #accepts(id: string, cluster: ClusterFact | undefined): void {
-    if (cluster === undefined) return;
-    const { accepts = {} } = cluster;
-    const own = this.#own?.identity.id ?? "";
-    const text = Object.hasOwn(accepts, own) ? accepts[own] : undefined;
-    if (this.#accepted.has(id) && text === this.#accepted.get(id)) return;
-    this.#accepted.set(id, text);
-    this.#options.accepted();
-  }
-
-  /** What the local cluster cannot renew, such as after an outage of its API server, says nothing about its endpoints. */
-  #isStale(id: string): boolean {
-    return !this.#isOwn(id) && this.status(id)?.state === "stale";
-  }
-
-  #drainedFrom(id: string): number | undefined {
-    return this.drains.inForce(id)?.from;
-  }
-
-  /** Forgets a recorded drain once every object that may state one was read. */
-  #confirmDrains(id: string): void {
-    const isRead = this.#isOwn(id) || this.#members.get(id)?.listed === true;
-    if (this.#isComplete && isRead) this.drains.set(id, recordOf(id), undefined);
-  }
-
-  #rotate(id: string): void {
-    if (!this.#rotations.update(id, this.#isStale(id), this.#drainedFrom(id))) return;
-    this.#options.turned(id);
-    this.#requeue(id);
-  }
-
-  #evaluate(id: string): void {
+  /** Removes a member with everything it exports. */
+  async remove(id: string): Promise<void> {
     const member = this.#members.get(id);
-    if (member === undefined || this.#own === undefined) return;
-    const { identity, uid } = this.#own;
-    const before = this.#verdicts.get(id);
-    const next = peerVerdict(id, member.lease?.claim, identity, uid);
-    this.#verdicts.set(id, next);
-    if (before?.reason === next.reason && before.detail === next.detail) return;
-    this.#options.events.evaluated(id, next);
-    if (before?.records === next.records) return;
-    this.#options.synced(this.#sourceOf(id));
-    this.#requeue(id);
+    if (member === undefined) return;
+    this.#members.delete(id);
+    this.#states.delete(id);
+    this.#requeue(member);
+    this.#options.accepted();
+    this.#options.synced();
+    await member.stop();
   }
 
-  /** Requeues everything that a member exports. */
-  #requeue(id: string): void {
-    this.#dirty(this.#members.get(id)?.services() ?? [], this.#sourceOf(id));
+  /** Evaluates a member: something that its state depends on may have changed. */
+  evaluate(id: string, check?: Now["check"]): void {
+    const member = this.#members.get(id);
+    const local = this.#local;
+    if (member === undefined || local === undefined) return;
+    const { clock, drains, isLeader, recorded, today, windows } = this.#options;
+    const { isOurs, lease, listed: isListed, registry, rewinds } = member;
+    const before = this.#states.get(id);
+    const after = evaluate(
+      before,
+      {
+        ...{ id, isOurs, isListed, rewinds, ...lease },
+        isWatched: registry.isWatched,
+        drains: drains(id),
+        recorded: recorded(id) ?? IN_ROTATION,
+      },
+      { ...local, windows, isComplete: this.#isComplete, isLeader: isLeader() },
+      { now: clock.now(), today: today().getTime(), check },
+    );
+    this.#states.set(id, after);
+    this.#report(id, before, after);
+    this.#queue(member, before, after);
   }
 
-  #dirty(services: Iterable<ObjectKey>, source?: string): void {
-    for (const service of services) {
-      this.#options.dirty("import", service, source);
-      this.#options.dirty("status", service, source);
+  async stop(): Promise<void> {
+    this.#cancel?.();
+    await Promise.all([...this.#members.values()].map((member) => member.stop()));
+  }
+
+  #check(isLate: boolean): void {
+    const now = this.#options.clock.now();
+    if (!this.#isLate && !this.#isComplete && now >= this.#lateAt) {
+      this.#isLate = true;
+      this.#options.synced();
+    }
+    for (const [id, { until }] of this.#states) {
+      if (isLate || until <= now) this.evaluate(id, isLate ? "late" : "in-time");
     }
   }
 
-  #sourceOf(id: string): string | undefined {
-    return this.#isOwn(id) ? undefined : id;
+  #evaluateAll(): void {
+    for (const id of this.#members.keys()) this.evaluate(id);
   }
 
-  #others(): string[] {
-    return [...this.#members.keys()].filter((id) => !this.#isOwn(id));
+  #report(id: string, before: MemberState | undefined, after: MemberState): void {
+    const { events } = this.#options;
+    const { drain, lease, uid, verdict } = after;
+    const was = before?.lease.status.state;
+    if (was !== undefined && was !== lease.status.state) events.turned(id, lease.status);
+    if (uid !== undefined && before?.uid !== undefined && before.uid !== uid) {
+      events.replaced(id, uid, before.uid);
+    }
+    if (before?.verdict.reason !== verdict.reason || before.verdict.detail !== verdict.detail) {
+      events.evaluated(id, verdict);
+    }
+    const drained = before?.drain && drainText(before.drain);
+    if (drained !== (drain && drainText(drain))) events.drained(id, drain);
   }
 
-  #isOwn(id: string): boolean {
-    return id === this.#own?.identity.id;
+  #queue(member: Member, before: MemberState | undefined, after: MemberState): void {
+    const { accepted, synced, turned } = this.#options;
+    const { id, isOurs } = member;
+    const [was, is] = [usesOf(before), usesOf(after)];
+    const { isGiven } = after.confirmation;
+    if (isGiven && before?.confirmation.isGiven !== true) member.removeMissing();
+    if (was.use !== is.use) {
+      turned(id);
+      this.#requeue(member);
+    }
+    if (was.sync !== is.sync) synced(isOurs ? undefined : id);
+    if (was.accepts !== is.accepts) accepted();
   }
-}
 
-/** The object in which the local cluster's operator states a drain. */
-const OWN_PROPERTY = `ClusterProperty ${PROPERTY_CLUSTER_ID}`;
+  /** Requeues everything that a member exports. */
+  #requeue(member: Member): void {
+    const { dirty } = this.#options;
+    const source = member.isOurs ? undefined : member.id;
+    for (const service of member.services()) {
+      dirty("import", service, source);
+      dirty("status", service, source);
+    }
+  }
 
-/** The object that records the drain in force for the next start. */
-function recordOf(id: string): string {
-  return `ClusterProperty ${rotationProperty(id)}`;
-}
-
-/** The object in which another cluster states its own drain. */
-function leaseOf(id: string): string {
-  return `Lease of ${id}`;
+  #others(): [string, MemberState][] {
+    return [...this.#states].filter(([id]) => id !== this.#local?.identity.id);
+  }
 }

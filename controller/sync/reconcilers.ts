@@ -148,7 +148,7 @@ export class Reconcilers {
       addresses: local.addresses,
       exported,
       here: () => {
-        const region = members.description(member.id)?.region;
+        const region = members.state(member.id)?.description.current?.region;
         return { cluster: member.id, ...(region !== undefined && { region }) };
       },
       isInRotation,
@@ -173,7 +173,7 @@ export class Reconcilers {
       exported: (key) => exported(key),
       areAllSynced: (key, service) => this.#importer.areAllSynced(key, service),
       here: () => {
-        const { region, properties = {} } = members.description(member.id) ?? {};
+        const { region, properties = {} } = members.state(member.id)?.description.current ?? {};
         return {
           cluster: member.id,
           ...(region !== undefined && { region }),

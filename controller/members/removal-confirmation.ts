@@ -1,0 +1,66 @@
+import type { ClusterFact } from "../model/facts.ts";
+
+/** Milliseconds by which a watch of Leases may be ahead of those of records. */
+const AHEAD_MS = 1500;
+
+/** How a registry is read. */
+export interface Reading {
+  /** The whole registry is watched. */
+  readonly isWatched: boolean;
+  /** How often the API server's state was older than before. */
+  readonly rewinds: number;
+}
+
+/** What is remembered of a registry's marks. */
+export interface Confirmation {
+  /** A name that the registry lacks is known not to be exported. */
+  readonly isGiven: boolean;
+  /** It was given at least once. */
+  readonly wasGiven: boolean;
+  /** The registry may show an old state. */
+  readonly isRewound: boolean;
+  readonly rewinds: number;
+  readonly wasWatched: boolean;
+  /** When the first mark since the connection was lost arrived. */
+  readonly markedAt?: number | undefined;
+  readonly renewal?: string | undefined;
+}
+
+export const UNCONFIRMED: Confirmation = {
+  isGiven: false,
+  wasGiven: false,
+  isRewound: false,
+  rewinds: 0,
+  wasWatched: false,
+};
+
+/**
+ * Whether a name that a registry lacks is known not to be exported. The API server of a registry may have been restored
+ * from a backup or rebuilt, so an absence counts only when the cluster marks its Lease complete (`ClusterFact.complete`).
+ *
+ * At the start the last mark counts. After a lost connection it takes two marked renewals, some time apart, while the
+ * whole registry is watched: a listed Lease may have been written to a server that is gone.
+ */
+export function confirmRemovals(
+  before: Confirmation,
+  { isWatched, rewinds }: Reading,
+  cluster: ClusterFact | undefined,
+  now: number,
+): Confirmation {
+  const isRewind = rewinds !== before.rewinds;
+  const renewal = cluster && `${cluster.uid} ${cluster.renewal}`;
+  const next = {
+    ...before,
+    ...{ renewal, rewinds, isRewound: isRewind || before.isRewound },
+    wasWatched: isWatched || isRewind || before.wasWatched,
+  };
+  if (isRewind || !isWatched || cluster?.complete !== true) {
+    return { ...next, isGiven: false, markedAt: undefined };
+  }
+  const isStart = !before.wasWatched;
+  const isMark = renewal !== before.renewal;
+  const markedAt = isMark ? (before.markedAt ?? now) : before.markedAt;
+  const isSecond = markedAt !== undefined && now - markedAt >= AHEAD_MS;
+  if (!isStart && !(isMark && (!before.wasGiven || isSecond))) return { ...next, markedAt };
+  return { ...next, markedAt, isGiven: true, wasGiven: true, isRewound: false };
+}
