@@ -119,7 +119,7 @@ const HISTORIES: Readonly<Record<string, History>> = {
     tells: "0 alive: awaited | 10 stale: never-renewed",
   },
   "a Lease expires also while a change of the description waits": {
-    steps: { 0: renewed(), 1: stated({ region: "us" }), 2: stated({}), 3: renewed(), 20: {} },
+    steps: { 0: stated({ region: "eu" }), 1: stated({ region: "us" }), 3: renewed(), 20: {} },
     shows: life,
     tells: "0 alive: awaited | 3 alive: renewing | 13 stale: lease-silent",
   },
@@ -240,13 +240,13 @@ const HISTORIES: Readonly<Record<string, History>> = {
   },
   "of several drains the one in force that ends last counts": {
     steps: {
-      0: drained([0, 120, "bob"], [0, 300, "ann"], [360, 540, "cyd"]),
-      10: drained([0, 120, "bob"], [360, 540, "cyd"]),
+      0: drained([0, 120, "ann"], [0, 300, "bob"], [360, 540, "cyd"]),
+      10: drained([0, 120, "ann"], [360, 540, "cyd"]),
       600: {},
     },
     shows: drain,
     tells:
-      "0 ann on Secret ann | 10 bob on Secret bob | 120 none | 360 cyd on Secret cyd | 540 none",
+      "0 bob on Secret bob | 10 ann on Secret ann | 120 none | 360 cyd on Secret cyd | 540 none",
   },
   "a clock that is set changes which drains are in force": {
     steps: { 0: drained([0, 60, "ann"]), 5: { setForward: 120 } },

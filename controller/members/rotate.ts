@@ -56,8 +56,8 @@ export function rotate(
 ): RotationMemory {
   const state: RotationState = isStale ? "stale" : drainedFrom === undefined ? "alive" : "drained";
   const { current } = before;
-  // A cluster that stops responding has no time for a window.
   if (current.state === state && !(isStale && current.shift)) return before;
+  // A cluster that stops responding has no time for a window.
   const length = isStale ? 0 : windowOf(before, state, windows, moment) * 1000;
   const from = drainedFrom ?? moment.today;
   const shift = length > 0 ? { direction: directionOf(state), from, length } : undefined;
