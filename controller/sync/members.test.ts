@@ -81,7 +81,7 @@ async function start() {
   const settle = async (): Promise<void> => {
     while (queue.tasks.depth + queue.tasks.working > 0) await setImmediate();
   };
-  return { members, order, put, settle };
+  return { clock, members, order, put, settle };
 }
 
 test("changes of a peer with thousands of them do not hold up those of another peer, or our own", async () => {
@@ -96,6 +96,16 @@ test("changes of a peer with thousands of them do not hold up those of another p
   assert.ok(order.indexOf("import shop/ours") < 20, `${order.indexOf("import shop/ours")}`);
   assert.ok(order.includes("import shop/flood-4999"));
   await members.stop();
+});
+
+test("a member without renewals is stale, but not after a pause of this process", async () => {
+  const { clock, members } = await start();
+  clock.standStill(3_600_000);
+  assert.equal(members.state("c2")?.lease.status.state, "alive");
+  clock.advance(60_000);
+  assert.equal(members.state("c2")?.lease.status.state, "stale");
+  await members.stop();
+  assert.equal(clock.pending, 0);
 });
 
 /** A renewer, and an API server whose answers a test triggers. */
