@@ -30,6 +30,9 @@ import { CRDS } from "../install/manifests.ts";
 /** End of the names of ClusterProperties that controllers write. */
 const OWN_PROPERTY = /\.clusterset-proxy\.io$/;
 
+/** The EndpointSlices that controllers write. Others with their labels are somebody's own. */
+export const WRITTEN_SLICES = `${LABEL_MANAGED_BY} in (${CONTROLLER_NAME},${FAILOVER_MANAGER})`;
+
 /** Objects that match a query, without their content; none if their kind is not served. Rejects with an ApiFault. */
 export async function objectsOf(
   on: Cluster,
@@ -69,9 +72,7 @@ export async function leftBehind(on: Cluster): Promise<InstallObject[]> {
   const properties = await objectsOf(on, CLUSTER_PROPERTIES);
   const identity = [PROPERTY_CLUSTER_ID, PROPERTY_CLUSTER_SET, PROPERTY_REGION];
   return [
-    ...(await objectsOf(on, ENDPOINT_SLICES, {
-      labelSelector: `${LABEL_MANAGED_BY} in (${CONTROLLER_NAME},${FAILOVER_MANAGER})`,
-    })),
+    ...(await objectsOf(on, ENDPOINT_SLICES, { labelSelector: WRITTEN_SLICES })),
     ...(await objectsOf(on, IP_ADDRESSES, {
       labelSelector: `${LABEL_ADDRESS_MANAGED_BY}=${CONTROLLER_NAME}`,
     })),

@@ -13,7 +13,7 @@ import type { Cluster } from "../clusters/cluster.ts";
 import { until } from "../clusters/until.ts";
 import type { InstallObject, Token, Wait, Workload } from "../install/change.ts";
 import { debugPage, podsOf } from "../programs/pods.ts";
-import { objectsOf } from "./left-objects.ts";
+import { objectsOf, WRITTEN_SLICES } from "./left-objects.ts";
 import { clusterOf, type Surroundings } from "./objects.ts";
 import { tokenSecrets, untilToken } from "./tokens.ts";
 
@@ -52,7 +52,7 @@ export async function waitFor(
       return until(within, signal, () => tokenUsed(of, wait.token, wait.by));
     }
     case "slices-gone": {
-      const labelSelector = `${LABEL_SOURCE_CLUSTER}=${wait.cluster}`;
+      const labelSelector = `${LABEL_SOURCE_CLUSTER}=${wait.cluster},${WRITTEN_SLICES}`;
       return until(within, signal, async () => {
         const left = await objectsOf(on, ENDPOINT_SLICES, { labelSelector });
         return noneOf(left, `${on.context}: EndpointSlices of ${wait.cluster}`);

@@ -157,6 +157,12 @@ async function examined(
           `${on.context} has peers that no context is: ${unknown.join(", ")}. Name them with --context, or with --absent if they no longer exist.`,
         ]
       : []),
+    // The context's name may be the ID of another member, whose access would be taken away.
+    ...(flags.id === undefined && facts.clusterId === undefined && (ids.length > 0 || known.has(id))
+      ? [
+          `${on.context}: its ID is unknown, because its ClusterProperty is gone. Name it with --id.`,
+        ]
+      : []),
     ...(facts.mode === "hub" && hub === undefined
       ? [`${on.context}: its registry is on a hub. Name it with --hub.`]
       : []),
