@@ -46,7 +46,9 @@ export interface SilentEndpoint extends TcpEndpoint {
   readonly isPartial: boolean;
   /** True if probes may not reach it. */
   readonly isTrial: boolean;
-  /** Milliseconds until clients try it again. */
+  /** The verdict is over, and clients try it again: it was shown silent, and has not answered since. */
+  readonly isExpired: boolean;
+  /** Milliseconds until clients try it again, or until it is forgotten. */
   readonly expires: number;
 }
 

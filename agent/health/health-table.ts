@@ -31,7 +31,12 @@ const SKEW_MS = 250;
 const COMMENT =
   /^(?:endpoint of (?<of>\S*)|group (?<group>\S+ (?<cluster>\S*) \S+ \d+)|cluster (?<whole>\S*))(?<words>(?: \w+)*)$/;
 /** Words of comments. An earlier release writes none. */
-const WORD = { suspected: "suspected", partial: "partial", trial: "trial" } as const;
+const WORD = {
+  suspected: "suspected",
+  partial: "partial",
+  trial: "trial",
+  expired: "expired",
+} as const;
 
 /** The tables of all families. Needs netlink's native part: a program for each look would take a hundred times as long. */
 export class HealthTable implements Evidence {
@@ -184,12 +189,13 @@ function elementOf(one: SilentEndpoint): Element {
 type Kept = Omit<SilentEndpoint, "expires" | keyof TcpEndpoint>;
 
 function commentOf(one: Kept): string {
-  const { cluster, group, scope, isShown, isPartial, isTrial } = one;
+  const { cluster, group, scope, isShown, isPartial, isTrial, isExpired } = one;
   const subject = { endpoint: `endpoint of ${cluster}`, group: `group ${group}` };
   const words = [
     ...(isShown ? [] : [WORD.suspected]),
     ...(isPartial ? [WORD.partial] : []),
     ...(isTrial ? [WORD.trial] : []),
+    ...(isExpired ? [WORD.expired] : []),
   ];
   return [scope === "cluster" ? `cluster ${cluster}` : subject[scope], ...words].join(" ");
 }
@@ -202,6 +208,7 @@ function verdictOf(comment: string): Kept {
   return {
     ...{ cluster: whole ?? cluster ?? of, scope, group, isShown: !all.has(WORD.suspected) },
     ...{ isPartial: all.has(WORD.partial), isTrial: all.has(WORD.trial) },
+    isExpired: all.has(WORD.expired),
   };
 }
 

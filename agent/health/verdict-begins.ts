@@ -75,6 +75,7 @@ export class VerdictBegins {
       ends.ended(one, "replaced");
     }
     await evidence.remove(replaced.flatMap(({ endpoints }) => [...endpoints.values()]));
+    await this.#recall(verdict, [...verdict.members, ...verdict.endpoints.values()]);
     // First in the kernel: what it lacks counts as answered.
     await evidence.add(elementsOf(verdict, expiryOf(verdict) - clock.now()));
     await evidence.forget(tried);
@@ -156,8 +157,19 @@ export class VerdictBegins {
       .filter((one) => !verdict.endpoints.has(endpointName(one)))
       .slice(0, room);
     if (added.length === 0) return;
+    await this.#recall(verdict, added);
     await evidence.add(elementsOf(verdict, expiryOf(verdict) - clock.now(), added));
     for (const one of added) verdict.endpoints.set(endpointName(one), one);
+  }
+
+  /** Those of these endpoints that were shown silent before, and have not answered since, are shown. */
+  async #recall(verdict: Verdict, all: readonly TcpEndpoint[]): Promise<void> {
+    const { evidence } = this.#options;
+    const names = new Set(all.map(endpointName));
+    const found = await evidence.silent();
+    const expired = found.filter((one) => one.isExpired && names.has(endpointName(one)));
+    for (const one of expired) verdict.shown.add(endpointName(one));
+    await evidence.remove(expired);
   }
 
   /** Endpoints of a verdict that were only suspected are shown silent. */

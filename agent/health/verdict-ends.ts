@@ -8,6 +8,7 @@ import {
   elementsOf,
   endpointName,
   expiryOf,
+  FORGOTTEN_MS,
   holdEnd,
   missingOf,
   type Verdict,
@@ -33,6 +34,8 @@ export interface VerdictEndsOptions {
 /** Milliseconds between two probes of a verdict. */
 export const PROBE: BackoffBounds = { min: 1_000, max: 10_000 };
 
+/** Endpoints that the kernel remembers while clients try them again. */
+const MOST_REMEMBERED = 4_096;
 /** Endpoints of a silent cluster, and of a part of a group, that are probed at once. */
 const MOST_OF_CLUSTER = 4;
 const MOST_OF_PART = 8;
@@ -50,17 +53,27 @@ export class VerdictEnds {
     const { clock, evidence } = this.#options;
     const verdicts = this.#options.verdicts.all;
     if (verdicts.length === 0) return;
-    const found = await evidence.silent();
+    const all = await evidence.silent();
+    const found = all.filter(({ isExpired }) => !isExpired);
     const dropped = this.#options.verdicts.dropped(verdicts, found);
     if (dropped.length === 0 || (await this.#options.install())) return;
     for (const verdict of dropped) {
       const hasExpired = clock.now() >= expiryOf(verdict) - LOOK_MS;
-      if (hasExpired) await this.#end(verdict, "expired");
-      else if (verdict.endpoints.size === 0) continue;
+      if (hasExpired) {
+        await this.#end(verdict, "expired");
+        if (all.length - found.length < MOST_REMEMBERED) await this.#remember(verdict);
+      } else if (verdict.endpoints.size === 0) continue;
       else if (clock.now() >= holdEnd(verdict))
         await this.#answered(verdict, missingOf(verdict, found), watched);
       else await this.#hold(verdict);
     }
+  }
+
+  /** While clients try again, the kernel remembers which endpoints were shown: otherwise the next verdict would find each of them anew, and take a connection each. */
+  async #remember(verdict: Verdict): Promise<void> {
+    const { endpoints, shown } = verdict;
+    const known = [...endpoints].filter(([name]) => shown.has(name)).map(([, one]) => one);
+    await this.#options.evidence.add(elementsOf(verdict, FORGOTTEN_MS, known, true));
   }
 
   /** Ends verdicts on clusters and groups of which another endpoint has answered a client: the kernel does not know that it belongs to them. */
@@ -203,8 +216,9 @@ export class VerdictEnds {
 
   /** The other endpoints of a verdict on a cluster are dropped from the kernel with it. */
   async #end(verdict: Verdict, why: VerdictEnd): Promise<void> {
+    const { evidence } = this.#options;
     this.ended(verdict, why);
-    await this.#options.evidence.remove([...verdict.endpoints.values()]);
+    await evidence.remove([...verdict.endpoints.values()]);
   }
 
   /** A verdict has ended: the kernel has dropped it, or another replaces it. */

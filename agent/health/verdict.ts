@@ -50,7 +50,7 @@ const TRIAL = { min: 10_000, max: 300_000 };
 /** Milliseconds for which the second verdict in a row is held. Doubled each time. */
 const HOLD = { min: 10_000, max: 300_000 };
 /** Milliseconds without a verdict after which former ones are forgotten. */
-const FORGOTTEN_MS = 600_000;
+export const FORGOTTEN_MS = 600_000;
 /** Names that are remembered, and their endpoints: groups of a tenant can have many of these, and end one after the other. A namespace has 64 verdicts. */
 const MOST_REMEMBERED = { names: 4_096, endpoints: 65_536, ofName: 256 };
 
@@ -173,10 +173,12 @@ export function elementsOf(
   { name, cluster, scope, isPartial, isTrial, shown, endpoints }: Verdict,
   expires: number,
   some: Iterable<TcpEndpoint> = endpoints.values(),
+  isExpired = false,
 ): SilentEndpoint[] {
   const group = scope === "group" ? name.slice("group ".length) : "";
   return [...some].map(({ address, port }) => {
     const isShown = shown.has(endpointName({ address, port }));
-    return { address, port, cluster, scope, group, isShown, isPartial, isTrial, expires };
+    const verdict = { cluster, scope, group, isShown, isPartial, isTrial };
+    return { address, port, ...verdict, isExpired, expires };
   });
 }

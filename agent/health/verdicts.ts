@@ -152,7 +152,8 @@ export class Verdicts {
 
   /** Verdicts of an earlier run, which the kernel has kept. */
   restore(found: readonly SilentEndpoint[], now: number): void {
-    for (const [subject, all] of Map.groupBy(found, subjectOf)) {
+    const present = found.filter(({ isExpired }) => !isExpired);
+    for (const [subject, all] of Map.groupBy(present, subjectOf)) {
       const [first] = all;
       if (first === undefined) continue;
       const { cluster, group, scope, isPartial, isTrial } = first;

@@ -216,7 +216,7 @@ test("no more than four verdicts of a cluster are probed at once, also after a r
     dead.map((one) => ({
       ...{ address: one.split(":")[0] ?? "", port: 8080 },
       ...{ cluster: "c2", scope: "endpoint", group: "", isShown: true },
-      ...{ isPartial: false, isTrial: false, expires: 300_000 },
+      ...{ isPartial: false, isTrial: false, isExpired: false, expires: 300_000 },
     })),
   );
   await world.restart();
@@ -260,7 +260,7 @@ test("endpoints that stay silent when their Services answer again have no more v
       world.endpointsOf(key).map((one) => ({
         ...{ address: one.split(":")[0] ?? "", port: 8080, cluster: "c2", scope: "group" },
         ...{ group: `${key} c2 IPv4 8080`, isShown: true, isPartial: false, isTrial: false },
-        expires: 300_000,
+        ...{ isExpired: false, expires: 300_000 },
       })),
     );
   }

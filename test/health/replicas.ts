@@ -46,6 +46,16 @@ export const REPLICAS: readonly History[] = [
     mayLose: dead > 1 ? ["a"] : [],
     seeds: [1, 2, 3, 4],
   })),
+  ...(["", "62 restart|75 restart"] as const).map((restarts) => ({
+    name: `probes do not reach them, 2 of 3 replicas are dead, and no other cluster has any: once both were found, attempts lose no connection${restarts && ", nor do restarts"}`,
+    serves: { web: { c2: 3 } },
+    calls: ["a web 0.5 0-60", "b web 3 0-29", "b web 3 60-"],
+    drops: ["0- node>*", "30- *>web@c2/1", "30- *>web@c2/2"],
+    events: restarts.split("|").filter((one) => one !== ""),
+    expect: ["120 web c2"],
+    mayLose: ["a"],
+    seeds: [1, 2, 3, 4, 5, 6],
+  })),
   {
     name: "probes do not reach them, one of six replicas is dead, and two pods that a policy rejects retry: the others of its cluster keep their clients",
     serves: { web: { c2: 6, c3: 1 } },

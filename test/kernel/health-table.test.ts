@@ -23,14 +23,14 @@ async function run(node: Namespace, code: string): Promise<unknown> {
   return result;
 }
 
-const ONE = `{ address: "10.2.0.1", port: 80, cluster: "c2", scope: "cluster", group: "", isShown: true, isPartial: false, isTrial: false, expires: 300000 }`;
-const SIX = `{ address: "fd00:2::1", port: 8080, cluster: "", scope: "endpoint", group: "", isShown: false, isPartial: false, isTrial: true, expires: 1000000 }`;
+const ONE = `{ address: "10.2.0.1", port: 80, cluster: "c2", scope: "cluster", group: "", isShown: true, isPartial: false, isTrial: false, isExpired: false, expires: 300000 }`;
+const SIX = `{ address: "fd00:2::1", port: 8080, cluster: "", scope: "endpoint", group: "", isShown: false, isPartial: false, isTrial: true, isExpired: false, expires: 1000000 }`;
 
 /** Of the longest names. */
 const NAMES = { importKey: `${"n".repeat(63)}/${"s".repeat(63)}`, cluster: "c".repeat(63) };
-const MEMBER = `{ address: "fd00:2::2", port: 60000, cluster: "${NAMES.cluster}", scope: "group", group: "${NAMES.importKey} ${NAMES.cluster} IPv6 60000", isShown: false, isPartial: true, isTrial: true, expires: 1000000 }`;
+const MEMBER = `{ address: "fd00:2::2", port: 60000, cluster: "${NAMES.cluster}", scope: "group", group: "${NAMES.importKey} ${NAMES.cluster} IPv6 60000", isShown: false, isPartial: true, isTrial: true, isExpired: true, expires: 1000000 }`;
 
-const WEB = `{ address: "10.1.0.11", port: 8080, cluster: "c2", scope: "endpoint", group: "", isShown: true, isPartial: false, isTrial: false, expires: 300000 }`;
+const WEB = `{ address: "10.1.0.11", port: 8080, cluster: "c2", scope: "endpoint", group: "", isShown: true, isPartial: false, isTrial: false, isExpired: false, expires: 300000 }`;
 /** Leads connections to the VIP 241.0.0.1:80 to the pod web. */
 const TO_WEB =
   "add table ip vip; add chain ip vip in { type nat hook prerouting priority dstnat; }; " +
@@ -108,7 +108,7 @@ test("verdicts are kept by the kernel, and the table is written once", async () 
 test("the command of the guide deletes one verdict, and no other", async () => {
   await using lab = await Lab.oneNode(PODS);
   const node = lab.node("c1", "n1");
-  const silent = `{ address: "10.2.0.11", port: 8080, cluster: "c2", scope: "endpoint", group: "", isShown: true, isPartial: false, isTrial: false, expires: 300000 }`;
+  const silent = `{ address: "10.2.0.11", port: 8080, cluster: "c2", scope: "endpoint", group: "", isShown: true, isPartial: false, isTrial: false, isExpired: false, expires: 300000 }`;
   await run(node, `await table.install(stop); await table.add([${ONE}, ${silent}]); return true;`);
   await node.exec(["sh", "-ec", blockWith("connections.md", "nft delete element")]);
   const left = await run(node, "return (await table.silent()).map(({ address }) => address);");
