@@ -160,9 +160,10 @@ export class HealthSource implements Source {
       this.#calibrateAt = now + calibrate(answered, watched, probes, follow, now);
       events.blind(probes.blind);
     }
-    await this.#ends.endAnswered("group", answered, watched);
-    if (isUplink) await this.#ends.endAnswered("cluster", answered, watched);
-    await this.#detector.look(overdue, answered, watched, isDelayed);
+    const hasGroup = await this.#ends.endAnswered("group", answered, watched);
+    const hasCluster = isUplink && (await this.#ends.endAnswered("cluster", answered, watched));
+    const left = hasGroup || hasCluster ? await this.#overdue() : overdue;
+    await this.#detector.look(left, answered, watched, isDelayed);
     if (!verdicts.any) this.#setUplink(false);
     else if (isUplink) {
       this.#uplinkAt = now + UPLINK_MS;

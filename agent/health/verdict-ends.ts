@@ -34,6 +34,8 @@ export interface VerdictEndsOptions {
 /** Milliseconds between two probes of a verdict. */
 export const PROBE: BackoffBounds = { min: 1_000, max: 10_000 };
 
+/** Milliseconds after which clients do not call any more what has a verdict. */
+const MOVED_MS = 500;
 /** Endpoints that the kernel remembers while clients try them again. */
 const MOST_REMEMBERED = 4_096;
 /** Endpoints of a silent cluster, and of a part of a group, that are probed at once. */
@@ -76,15 +78,16 @@ export class VerdictEnds {
     await this.#options.evidence.add(elementsOf(verdict, FORGOTTEN_MS, known, true));
   }
 
-  /** Ends verdicts on clusters and groups of which another endpoint has answered a client: the kernel does not know that it belongs to them. */
+  /** Ends verdicts on clusters and groups of which another endpoint has answered a client: the kernel does not know that it belongs to them. True if there is one. */
   async endAnswered(
     scope: "cluster" | "group",
     answered: readonly Answered[],
     watched: WatchedEndpoints,
-  ): Promise<void> {
+  ): Promise<boolean> {
     const { clock, verdicts } = this.#options;
     const found = verdicts.all.filter((one) => one.scope === scope);
-    if (found.length === 0) return;
+    if (found.length === 0) return false;
+    let hasAnswered = false;
     const byGroup = Map.groupBy(scope === "group" ? answered : [], (one) => verdicts.groupOn(one));
     for (const verdict of found) {
       const all = scope === "group" ? (byGroup.get(verdict) ?? []) : answered;
@@ -95,8 +98,11 @@ export class VerdictEnds {
           : [...(watched.byCluster(since).get(verdict.cluster) ?? [])]
               .filter(([, namespaces]) => !isOnlyOf(namespaces, verdict.except))
               .map(([one]) => one);
-      if (endpoints.length > 0) await this.#answered(verdict, endpoints, watched);
+      if (endpoints.length === 0) continue;
+      await this.#answered(verdict, endpoints, watched);
+      hasAnswered = true;
     }
+    return hasAnswered;
   }
 
   /** Something has answered, but too early: it is asked again when the verdict may end. */
@@ -216,9 +222,16 @@ export class VerdictEnds {
 
   /** The other endpoints of a verdict on a cluster are dropped from the kernel with it. */
   async #end(verdict: Verdict, why: VerdictEnd): Promise<void> {
-    const { evidence } = this.#options;
+    const { clock, evidence } = this.#options;
     this.ended(verdict, why);
     await evidence.remove([...verdict.endpoints.values()]);
+    if (why !== "answered") return;
+    // What was sent before clients had moved says nothing about now.
+    const movedAge = clock.now() - verdict.since - MOVED_MS;
+    const before = ((await evidence.overdue()) ?? []).filter(
+      (one) => one.age >= movedAge && verdict.endpoints.has(endpointName(one)),
+    );
+    await evidence.forget(before);
   }
 
   /** A verdict has ended: the kernel has dropped it, or another replaces it. */

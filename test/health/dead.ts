@@ -203,6 +203,7 @@ export const DEAD: readonly History[] = [
     calls: [OFTEN, "b pay 1 0-10", "b pay 4 15-"],
     drops: ["10-14 *>c2", "14- node>c2"],
     expect: ["13 idle c3", "22 idle c2", "22 web c2"],
+    seeds: [1, 2, 3],
   },
   {
     name: "a second cluster dies after the first one",
@@ -294,6 +295,22 @@ export const DEAD: readonly History[] = [
       ...["44 web#1 c3:1", "44 dns c3:1", "90 web#1 c2:2", "90 dns c2:2"],
     ],
   },
+  ...(
+    [
+      ["with probes, by a new client", [], []],
+      ["without, by one that was answered before", ["0- node>*"], ["a web#1 1 0-5"]],
+    ] as const
+  ).map(
+    ([what, blind, before]): History => ({
+      name: `an idle port of the only called import stays until it is called, and its first connection is not lost: ${what}`,
+      serves: { web: { c2: 2, c3: 1 } },
+      ports: { web: [8080, 9090] },
+      calls: [OFTEN, ...before, "a web#1 3 40-"],
+      drops: [...blind, "10- *>c2"],
+      expect: ["14 web c3", "39 web#1 c2", "48 web#1 c3"],
+      seeds: [1, 2, 3],
+    }),
+  ),
   {
     name: "UDP alone owes no answers: it stays until the Lease expires",
     serves: { dns: { c2: 2, c3: 1 } },
