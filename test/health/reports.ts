@@ -197,8 +197,8 @@ export const REPORTS: readonly History[] = [
     calls: ["a web 0.1"],
     drops: ["5- node>c2", "5-10 clients>c2", "310-315 clients>c2"],
     expect: ["10 web c3", "250 web c3", "310 web c2", "315 web c3", "325 web c2"],
-    verdicts: ["cluster c2", "group web@c2"],
     mayLose: ["a"],
+    seeds: [1, 2, 3],
   },
   {
     name: "such a verdict lasts ten minutes the next time, if clients were not answered in between",
