@@ -52,6 +52,8 @@ test("a value that is longer than Kubernetes allows makes the metadata invalid",
   }
 });
 
+const newKnown = () => new KnownObjects({ evicted: () => undefined, leavesOut: () => undefined });
+
 const meta = (resourceVersion: string, uid = "u1", key = "shop/web") => ({
   key,
   uid,
@@ -59,7 +61,7 @@ const meta = (resourceVersion: string, uid = "u1", key = "shop/web") => ({
 });
 
 test("an unchanged object is not news, neither in a list nor in an event", () => {
-  const known = new KnownObjects();
+  const known = newKnown();
   known.beginList();
   assert.equal(known.listed(meta("5")), true);
   assert.equal(known.listed(meta("5")), false);
@@ -68,7 +70,7 @@ test("an unchanged object is not news, neither in a list nor in an event", () =>
 });
 
 test("an event older than the known version is ignored", () => {
-  const known = new KnownObjects();
+  const known = newKnown();
   known.changed(meta("100"));
   assert.equal(known.changed(meta("99")), false);
   assert.equal(known.deleted(meta("99")), false);
@@ -77,7 +79,7 @@ test("an event older than the known version is ignored", () => {
 });
 
 test("an older version in a list is news: the server may have been restored", () => {
-  const known = new KnownObjects();
+  const known = newKnown();
   known.changed(meta("100"));
   known.beginList();
   assert.equal(known.listed(meta("7")), true);
@@ -85,13 +87,13 @@ test("an older version in a list is news: the server may have been restored", ()
 });
 
 test("a recreated object (another uid) is news, whatever its version", () => {
-  const known = new KnownObjects();
+  const known = newKnown();
   known.changed(meta("5", "u1"));
   assert.equal(known.listed(meta("5", "u2")), true);
 });
 
 test("objects that the last list did not contain are missing; objects added since then are not", () => {
-  const known = new KnownObjects();
+  const known = newKnown();
   known.beginList();
   for (const name of ["a", "b", "c"]) known.listed(meta("1", "u", name));
   known.beginList();
@@ -101,7 +103,7 @@ test("objects that the last list did not contain are missing; objects added sinc
 });
 
 test("an object whose delivery failed is news again, and still known", () => {
-  const known = new KnownObjects();
+  const known = newKnown();
   known.changed(meta("5"));
   known.undelivered("shop/web");
   assert.equal(known.size, 1);
@@ -109,7 +111,7 @@ test("an object whose delivery failed is news again, and still known", () => {
 });
 
 test("an older version in a list is ignored after an event since the list began, and means a restored server before", () => {
-  const known = new KnownObjects();
+  const known = newKnown();
   known.changed(meta("10", "u1", "a"));
   known.changed(meta("11", "u2", "b"));
   known.beginList();
@@ -124,7 +126,7 @@ test("an older version in a list is ignored after an event since the list began,
 });
 
 test("a response does not restore an object that later events deleted, and is news after earlier events", () => {
-  const known = new KnownObjects();
+  const known = newKnown();
   assert.equal(known.inResponse(meta("10"), "9"), true);
   assert.equal(known.inResponse(meta("10"), "10"), false);
   assert.equal(known.deleted(meta("11")), true);
@@ -133,7 +135,7 @@ test("a response does not restore an object that later events deleted, and is ne
 });
 
 test("after a response during a list, an older version in that list is not news", () => {
-  const known = new KnownObjects();
+  const known = newKnown();
   known.changed(meta("10"));
   known.beginList();
   assert.equal(known.inResponse(meta("15"), "10"), true);
@@ -143,7 +145,7 @@ test("after a response during a list, an older version in that list is not news"
 });
 
 test("an object in a response that the list in progress lacks is missing, unless the list is of an older version", () => {
-  const known = new KnownObjects();
+  const known = newKnown();
   known.beginList();
   known.inResponse(meta("15"), "10");
   assert.deepEqual(known.missing("14"), []);

@@ -1,5 +1,6 @@
 import { ApiFault } from "./api-fault.ts";
 import { isOlder, type ObjectMeta } from "./object-meta.ts";
+import { ObjectShares, type ShareEvents } from "./object-shares.ts";
 
 /** What is kept of an object. */
 interface Entry {
@@ -14,25 +15,50 @@ interface Entry {
   response: number;
 }
 
-/** Objects of one query by default. Each takes up to 600 bytes, twice as many of them while a list replaces all. */
+/** Options of `KnownObjects`. */
+export interface KnownObjectsOptions extends ShareEvents {
+  /** Objects known from before this process started, in an unknown version. */
+  readonly keys?: Iterable<string>;
+  /** Maximum objects of a list; default: 200,000. Each takes up to 600 bytes, twice as many of them while a list replaces all. */
+  readonly most?: number;
+  /** Whose object it is: owners share `most`. Default: its namespace's. */
+  readonly ownerOf?: (key: string) => string;
+}
+
 const MOST_OBJECTS = 200_000;
 
-/** The objects that exist according to lists, watches and responses, and which of them the current list contains. */
+/**
+ * The objects that exist according to lists, watches and responses, and which of them the current list contains. Beyond a maximum, objects of the owner that has
+ * the most are left out: they are not known.
+ */
 export class KnownObjects {
   readonly #entries = new Map<string, Entry>();
   readonly #undelivered = new Set<string>();
   readonly #most: number;
+  readonly #ownerOf: (key: string) => string;
+  readonly #shares: ObjectShares;
   #list = 0;
-  /** Objects of the current list so far. */
-  #listSize = 0;
   /** The number of the last complete list. */
   #complete = 0;
 
-  /** `keys`: objects known from before this process started, in an unknown version. `most`: maximum objects of a list. */
-  constructor(keys: Iterable<string> = [], most = MOST_OBJECTS) {
+  constructor(options: KnownObjectsOptions) {
+    const { keys = [], most = MOST_OBJECTS, ownerOf = namespaceOf } = options;
     this.#most = most;
+    this.#ownerOf = ownerOf;
+    this.#shares = new ObjectShares(
+      most,
+      {
+        evicted: (key) => {
+          if (!this.#isCounted(this.#entries.get(key))) return;
+          this.forget(key);
+          options.evicted(key);
+        },
+        leavesOut: options.leavesOut,
+      },
+      (owner) => this.#keysOf(owner),
+    );
     for (const key of keys) {
-      this.#entries.set(key, { uid: "", resourceVersion: "", list: 0, since: 0, response: -1 });
+      this.#entries.set(key, { uid: "", resourceVersion: "", list: -1, since: 0, response: -1 });
     }
   }
 
@@ -40,28 +66,32 @@ export class KnownObjects {
     return this.#entries.size;
   }
 
-  /** True if the delivery of an object failed. */
-  get hasUndelivered(): boolean {
-    return this.#undelivered.size > 0;
+  /** True if a list has to deliver objects: their delivery failed, or they were left out and there is room now. */
+  get needsList(): boolean {
+    return this.#undelivered.size > 0 || this.#shares.isRoom;
+  }
+
+  /** True if there is room for objects that were left out. */
+  get isRoom(): boolean {
+    return this.#shares.isRoom;
   }
 
   /** A list begins; it contains no object so far. */
   beginList(): void {
     this.#list++;
-    this.#listSize = 0;
+    this.#shares.begin();
   }
 
   /**
-   * The list contains an object. True if it must be delivered: no such or later version of it was, since the list began.
-   * Throws `too-many-objects` at the limit.
+   * The list contains an object. True if it must be delivered: no such or later version of it was, since the list began. Throws `too-many-objects` if
+   * interrupted lists have contained too many different ones.
    */
   listed(meta: ObjectMeta): boolean {
     const entry = this.#entries.get(meta.key);
     if (entry?.list !== this.#list) {
-      this.#listSize++;
+      if (!this.#shares.take(this.#ownerOf(meta.key))) return false;
       // Known objects stay beside those of a list until it is complete.
-      const isFull = entry === undefined && this.#entries.size >= 2 * this.#most;
-      if (isFull || this.#listSize > this.#most) throw this.#tooMany();
+      if (entry === undefined && this.#entries.size >= 2 * this.#most) throw this.#tooMany();
     }
     const isRecent = this.#isRecent(entry);
     if (entry !== undefined) entry.list = this.#list;
@@ -75,11 +105,13 @@ export class KnownObjects {
     return !this.#isRecent(entry) && isStale(entry, meta);
   }
 
-  /** An object was added or modified. True if that is news. Throws `too-many-objects` at the limit. */
+  /** An object was added or modified. True if that is news, and the object is not left out. */
   changed(meta: ObjectMeta): boolean {
     const entry = this.#entries.get(meta.key);
-    if (entry === undefined && this.#entries.size >= this.#most) throw this.#tooMany();
-    return !isSame(entry, meta) && !isStale(entry, meta) && this.#set(meta);
+    if (isSame(entry, meta) || isStale(entry, meta)) return false;
+    return this.#isCounted(entry) || this.#shares.take(this.#ownerOf(meta.key))
+      ? this.#set(meta)
+      : false;
   }
 
   /**
@@ -128,6 +160,7 @@ export class KnownObjects {
   /** The current list is complete. */
   completeList(): void {
     this.#complete = this.#list;
+    this.#shares.complete();
   }
 
   /**
@@ -141,8 +174,23 @@ export class KnownObjects {
 
   /** True if the object was known. */
   forget(key: string): boolean {
+    const entry = this.#entries.get(key);
+    if (this.#isCounted(entry)) this.#shares.give(this.#ownerOf(key));
     this.#undelivered.delete(key);
     return this.#entries.delete(key);
+  }
+
+  /** True for an object of the current list, or added since. Those of earlier lists are removed when it is complete. */
+  #isCounted(entry: Entry | undefined): boolean {
+    return entry?.list === this.#list;
+  }
+
+  /** Keys of an owner's objects, in the order in which they became known. */
+  #keysOf(owner: string): string[] {
+    const keys: string[] = [];
+    for (const [key, entry] of this.#entries)
+      if (this.#isCounted(entry) && this.#ownerOf(key) === owner) keys.push(key);
+    return keys;
   }
 
   /** True if the object was delivered since the list began. */
@@ -163,6 +211,10 @@ export class KnownObjects {
   #tooMany(): ApiFault {
     return new ApiFault("too-many-objects", `There are more than ${this.#most} objects`);
   }
+}
+
+function namespaceOf(key: string): string {
+  return key.slice(0, Math.max(0, key.indexOf("/")));
 }
 
 /** True if an object is certainly not newer than a version. */

@@ -27,6 +27,10 @@ export interface ListWatchEvents {
   listed(): void;
   /** A watch is open. */
   watching(): void;
+  /** Objects of an owner are left out, because there are too many; false: none are any more. */
+  leavesOut(owner: string, isTrue: boolean): void;
+  /** There is room for objects that were left out: a list delivers them. */
+  room(): void;
 }
 
 /** Options of a `ListWatch`. */
@@ -87,7 +91,12 @@ export class ListWatch {
   constructor(options: ListWatchOptions) {
     this.#options = options;
     this.#connection = new Connection(options);
-    this.#known = new KnownObjects(options.known, options.query.most);
+    const { clock, events, known: keys, query } = options;
+    this.#known = new KnownObjects({
+      ...{ ...query, ...(keys && { keys }) },
+      evicted: (key) => events.removed(key, clock.now(), "missing"),
+      leavesOut: (owner, isTrue) => events.leavesOut(owner, isTrue),
+    });
   }
 
   /** Lists if needed, then watches until the watch ends. Throws an ApiFault, or anything once stopped. */
@@ -96,7 +105,7 @@ export class ListWatch {
     // A watch that is resumed reports no earlier deletion again, so no late response may show what was deleted.
     this.#delivered = from ?? "";
     try {
-      if (from === undefined || this.#known.hasUndelivered) return await this.#list();
+      if (from === undefined || this.#known.needsList) return await this.#list();
       if (this.#failed) await this.#rejectOlder(from);
       return await (this.#isRewound ? this.#list() : this.#watch(from));
     } catch (thrown) {
@@ -126,8 +135,7 @@ export class ListWatch {
 
   /** Delivers a deletion that a response shows, unless a later state is known. */
   erased(meta: ObjectMeta, how: Removal): void {
-    const { clock, events } = this.#options;
-    if (this.#known.deleted(meta)) events.removed(meta.key, clock.now(), how);
+    this.#removeOne(meta, this.#options.clock.now(), how);
   }
 
   /** The server was restored. The open watch would not deliver the lost objects: relists. */
@@ -194,7 +202,7 @@ export class ListWatch {
   }
 
   async #watchUntil(from: string | undefined, cancel: AbortSignal): Promise<RoundEnd> {
-    const { clock, events, query, random } = this.#options;
+    const { clock, query, random } = this.#options;
     const { min, max } = WATCH_SECONDS;
     const timeoutSeconds = Math.round(min + (max - min) * random());
     let listing = from === undefined;
@@ -220,7 +228,7 @@ export class ListWatch {
       }
       const { meta, object, type } = event;
       if (type === "DELETED") {
-        if (this.#known.deleted(meta)) events.removed(meta.key, at, "deleted");
+        this.#removeOne(meta, at, "deleted");
       } else if (listing ? this.#isListed(meta) : this.#known.changed(meta)) {
         this.#deliver(meta.key, object, at);
       }
@@ -282,6 +290,12 @@ export class ListWatch {
     this.#advance(version);
     events.listed();
     return true;
+  }
+
+  #removeOne(meta: ObjectMeta, at: number, how: Removal): void {
+    if (!this.#known.deleted(meta)) return;
+    this.#options.events.removed(meta.key, at, how);
+    if (this.#known.isRoom) this.#options.events.room();
   }
 
   async #remove(keys: readonly string[]): Promise<void> {

@@ -12,8 +12,8 @@ export interface ReflectorEvents {
    */
   changed(key: string, object: unknown, at: number): void;
   /**
-   * An object does not exist any more. Never called because of a fault, except for objects that only lists with
-   * `too-many-objects` have contained, and the last of these no longer in the part that was read.
+   * An object does not exist any more, or is left out, because its namespace has the most of too many objects. Never called because of a fault, except for
+   * objects that only lists with `too-many-objects` have contained, and the last of these no longer in the part that was read.
    */
   removed(key: string, at: number, how?: Removal): void;
   /** The first list is complete. Called once. */

@@ -70,6 +70,8 @@ export class Reflector {
         removed: (key, at, how) => void this.#emit((to) => to.removed(key, at, how), key),
         listing: () => this.#setState("listing"),
         listed: () => this.#complete(),
+        leavesOut: (owner, isTrue) => this.#reportLeftOut(owner, isTrue),
+        room: () => this.again([]),
         watching: () => {
           this.#watchingSince = clock.now();
           api.recovery.succeeded(this);
@@ -232,6 +234,22 @@ export class Reflector {
       });
       return false;
     }
+  }
+
+  /** Counts as a fault, although everything else is followed. */
+  #reportLeftOut(namespace: string, isTrue: boolean): void {
+    const reason = "too-many-objects";
+    const { resource } = this.#options.query;
+    if (isTrue) this.#faults.set(reason, (this.#faults.get(reason) ?? 0) + 1);
+    const message = isTrue
+      ? "Objects of a namespace left out"
+      : "No object of the namespace left out any more";
+    const level = isTrue ? "warn" : "info";
+    this.#log.write(`${resource} ${reason}`, {
+      level,
+      message,
+      fields: { resource, namespace, reason },
+    });
   }
 
   #logError(message: string, fields: LogFields): void {

@@ -16,8 +16,10 @@ export interface ResourceQuery {
   readonly listsAfterLoss?: boolean;
   /** True: few clients send it, so a rejected one is sent again within 5 s. Default: 30 s, as all nodes may send it. */
   readonly isRare?: boolean;
-  /** Maximum objects: if there are more, nothing is watched, and what is known stays. Default: 200,000. */
+  /** Maximum objects, which owners share: what is beyond is left out. Default: 200,000. */
   readonly most?: number;
+  /** The owner of an object. Default: its namespace. */
+  readonly ownerOf?: (key: string) => string;
 }
 
 /** A resource whose single objects are read or written. */

@@ -55,12 +55,20 @@ export type OverLimit = (typeof OVER_LIMITS)[number];
 export const MOST_PROBLEMS = 10_000;
 
 /**
- * Objects of each kind in a registry, used or not: with more, nothing is watched. Twice what the quotas admit, so that
- * their problems are reported first.
+ * Objects of each kind in a registry, used or not, which namespaces share. Twice what the quotas admit, and half is the most of one namespace, so that
+ * the quotas report first.
  */
 export const MOST_REGISTRY_OBJECTS = {
   serviceimports: 2 * MOST_RECORDS,
   endpointslices: 2 * MOST_REGISTRY_SLICES,
   // One is the registry's; other programs may have theirs.
   leases: 1000,
+} as const;
+
+/** Memory of what the controller keeps of its own cluster's objects, which namespaces share, in bytes as `memorySize` estimates them. */
+export const MOST_LOCAL_BYTES = {
+  /** Slices of Services, exported or not, because an export may be created later: of 600,000 plain endpoints. */
+  endpointslices: 134_217_728,
+  /** Twice the characters that a registry has room for. */
+  serviceexports: 33_554_432,
 } as const;

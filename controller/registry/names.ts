@@ -48,6 +48,11 @@ export function serviceOfSlice(name: string): ObjectKey | undefined {
   return serviceOfRecord(name.slice(0, end));
 }
 
+/** The namespace of a Service; empty for objects whose names are no Service's. */
+export function namespaceOfService(service: ObjectKey | undefined): string {
+  return service === undefined ? "" : namesOf(service).namespace;
+}
+
 function shortened(name: string, hash: string): string {
   return `${name.slice(0, LONGEST - DIGITS - 1)}-${hash}`;
 }

@@ -5,6 +5,7 @@ import {
   LABEL_RECORD,
   LABEL_REGISTRY,
 } from "../../api/keys.ts";
+import { namesOf, type ObjectKey } from "../../api/names.ts";
 import {
   CLUSTER_PROPERTIES,
   ENDPOINT_SLICES,
@@ -19,6 +20,7 @@ import type { ResourceQuery } from "../../common/kubernetes/resource.ts";
 import { LEASES } from "../../common/lease/lease.ts";
 import { CONTROLLERS_LEASE } from "../liveness/control-plane-contact.ts";
 import { MOST_REGISTRY_OBJECTS } from "../model/limits.ts";
+import { namespaceOfService, serviceOfRecord, serviceOfSlice } from "../registry/names.ts";
 
 const NO_RECORD = `!${LABEL_RECORD}`;
 const isRare = true;
@@ -76,9 +78,15 @@ export function registryQueries(namespace: string) {
   const which = { namespace, listsAfterLoss: true, isRare };
   const records = { ...which, labelSelector: LABEL_RECORD };
   const most = MOST_REGISTRY_OBJECTS;
+  const owner = (of: (name: string) => ObjectKey | undefined) => (key: string) =>
+    namespaceOfService(of(namesOf(key).name));
   return {
-    serviceimports: queryOf(SERVICE_IMPORTS, { ...records, most: most.serviceimports }),
-    endpointslices: queryOf(ENDPOINT_SLICES, { ...records, most: most.endpointslices }),
+    serviceimports: queryOf(SERVICE_IMPORTS, {
+      ...{ ...records, most: most.serviceimports, ownerOf: owner(serviceOfRecord) },
+    }),
+    endpointslices: queryOf(ENDPOINT_SLICES, {
+      ...{ ...records, most: most.endpointslices, ownerOf: owner(serviceOfSlice) },
+    }),
     leases: queryOf(LEASES, { ...which, most: most.leases }),
   } as const satisfies Readonly<Record<string, ResourceQuery>>;
 }
