@@ -106,7 +106,7 @@ export const REASONS = {
   "duplicate-port":
     "Two ports have the same name, or the same number and protocol; the first is used.",
   "too-many-endpoints":
-    "A slice lists more than 1,000 endpoints, a cluster's share of a service more than 10,000, its registry more than 500,000, or on a node all slices of a namespace twice --max-rules-per-namespace; the rest are ignored.",
+    "A slice lists more than 1,000 endpoints, a cluster's share of a service more than 10,000, its registry more than 500,000, or on a node all slices of a namespace twice --max-rules-per-namespace, where 160 bytes of ports, properties and names count as an endpoint; the rest are ignored.",
   "too-many-ports":
     "An object lists too many ports (a slice over 100, an exported Service over 100, an import over 1,000, all slices of a registry over 500,000); the rest are ignored.",
   "too-many-vips": "An import lists more than 64 VIPs; the rest are ignored.",
@@ -156,7 +156,7 @@ export const REASONS = {
   garbage: "The response is not valid for an API server: a full relist follows.",
 
   "too-many-objects":
-    "The API server lists more objects than a reader keeps track of (200,000 of one resource; in a registry 20,000 exports, 100,000 slices, 1,000 Leases): the reader keeps the last known state and lists again until there are fewer.",
+    "The API server lists more objects than a reader keeps track of (200,000 of one resource; in a registry 20,000 exports, 100,000 slices, 1,000 Leases). Namespaces share the number, and none gets more than half: of the one with the most, objects are left out. All others are followed.",
 
   // A request to an API server that concerns one object.
   absent: "The object or its namespace does not exist (404).",
@@ -207,8 +207,10 @@ export const REASONS = {
     "A cluster's share of an import would cost nodes more than its part of --max-rules-per-import, or the slices of a namespace more than its share of --max-rules-per-cluster (endpoints times ports); the rest are ignored.",
   "too-many-records":
     "A namespace has more exports than its share of a registry's 10,000: its newest are ignored until others are deleted.",
+  "too-much-memory":
+    "The objects of a namespace take more memory than its share: of 64 MiB of ServiceImports on a node, and in a controller of what it keeps of Services' slices, exports and imports. The newest ones are ignored until others are deleted.",
   "too-many-problems":
-    "Objects of a registry have more problems than the controller stores (10,000 of one kind of object), and a namespace has more than its share: further objects with problems are ignored and not listed.",
+    "Objects have more problems than the agent or the controller stores (10,000 of one kind of object, of a node or a registry), and a namespace has more than its share: further problems are not listed.",
 
   // Health of other clusters, and of the local control plane.
   renewing: "The cluster renews its Lease.",

@@ -71,6 +71,20 @@ export class Endpoints implements Iterable<EndpointFact> {
     };
   }
 
+  /** About how many bytes they take, with the names of their nodes and zones: a table of places holds each twice. */
+  get size(): number {
+    const size = widthOf(this.family) + REST;
+    const used = new Set<number>();
+    for (let at = size - 2; at < this.bytes.length; at += size)
+      used.add(this.bytes.charCodeAt(at) * 256 + this.bytes.charCodeAt(at + 1));
+    let sum = this.bytes.length;
+    for (const index of used) {
+      const { nodeName = "", zone = "" } = this.places[index] ?? {};
+      sum += 2 * (nodeName.length + zone.length);
+    }
+    return sum;
+  }
+
   /** The first `count` endpoints. */
   first(count: number): Endpoints {
     const bytes = this.bytes.slice(0, count * (widthOf(this.family) + REST));

@@ -1,7 +1,11 @@
 import { GroupedBudget } from "../../api/grouped-budget.ts";
+import { memorySize } from "../../api/memory-size.ts";
 import type { Problem } from "../../api/problem.ts";
 import type { SliceFact } from "../model/facts.ts";
 import type { ObjectTable, ParsedObject } from "./object-table.ts";
+
+/** Bytes that count as an endpoint: ports, properties and names take memory, too. Plain endpoints take fewer. */
+const BYTES_OF_ENDPOINT = 160;
 
 /** While a list is read, this many times the limit is kept before shares are computed anew. */
 const SLACK = 1.25;
@@ -16,7 +20,7 @@ export interface SliceQuotaEvents {
 
 /** What the slices of a namespace list. */
 interface Namespace {
-  /** Numbers of endpoints. */
+  /** As `Listed.weight`, of all slices. */
   listed: number;
   kept: number;
   /** Reported: endpoints are left out. */
@@ -38,13 +42,14 @@ interface Shares {
 /** What a slice lists. */
 interface Listed {
   readonly cluster: string;
-  readonly endpoints: number;
+  /** Endpoints, or more if the slice takes more memory than so many. */
+  readonly weight: number;
 }
 
 /**
  * Limits the endpoints that are kept of the slices of one namespace, whether an import uses them or not: the import may be listed
  * later. Source clusters share the limit, and the slices of a cluster its part, so what is kept does not depend on the order of a list, nor on names. Of a slice
- * that lists more than its share, the first endpoints are kept.
+ * that lists more than its share, the first endpoints are kept. What else a slice holds counts by the memory that it takes.
  */
 export class SliceQuota {
   readonly #table: ObjectTable<SliceFact>;
@@ -65,10 +70,12 @@ export class SliceQuota {
   /** A full list begins: shares are computed at its end, and before too much is kept. */
   begin(): void {
     this.#isListing = true;
+    this.#table.begin();
   }
 
   /** A full list is complete, or was interrupted. */
   end(): void {
+    this.#table.end();
     if (!this.#isListing) return;
     this.#isListing = false;
     for (const [name, namespace] of this.#namespaces) this.#settle(name, namespace, this.#at);
@@ -81,13 +88,13 @@ export class SliceQuota {
     const namespace = this.#namespaces.get(name) ?? newNamespace();
     const before = namespace.shares?.listed.get(key) ?? listedBy(this.#table.fact(key));
     const now = listedBy(next?.fact);
-    namespace.listed += now.endpoints - before.endpoints;
+    namespace.listed += now.weight - before.weight;
     if (namespace.listed > this.#most) namespace.shares ??= this.#sharesOf(name);
     if (namespace.listed === 0) this.#namespaces.delete(name);
     else this.#namespaces.set(name, namespace);
     const { shares } = namespace;
     if (shares !== undefined) claim(shares, key, now);
-    const kept = namespace.kept - listedBy(this.#table.fact(key)).endpoints + now.endpoints;
+    const kept = namespace.kept - listedBy(this.#table.fact(key)).weight + now.weight;
     let part = next;
     if (this.#isListing && kept <= this.#most * SLACK) shares?.whole.add(key);
     else if (shares !== undefined) {
@@ -122,11 +129,11 @@ export class SliceQuota {
       const { cluster } = listed.get(key) ?? {};
       if (key === other || fact === undefined || cluster === undefined) continue;
       const { grant = Number.POSITIVE_INFINITY } = budget.restricted(key, cluster) ?? {};
-      const { length } = fact.endpoints;
-      if (grant < length) {
+      const { weight } = listedBy(fact);
+      if (grant < weight) {
         const part = withFirst(fact, grant);
         this.#put(namespace, key, part, () => this.#table.replace(key, part, at));
-      } else if (fact.omitted && grant > length) room.push(key);
+      } else if (fact.omitted && grant > weight) room.push(key);
     }
     if (room.length > 0) this.#events.room(room);
     this.#review(name, namespace);
@@ -134,11 +141,11 @@ export class SliceQuota {
 
   /** Counts what is kept of a slice instead of what was. */
   #put(namespace: Namespace, key: string, fact: SliceFact | undefined, put: () => void): void {
-    namespace.kept -= listedBy(this.#table.fact(key)).endpoints;
+    namespace.kept -= listedBy(this.#table.fact(key)).weight;
     try {
       put();
     } finally {
-      namespace.kept += listedBy(this.#table.fact(key)).endpoints;
+      namespace.kept += listedBy(this.#table.fact(key)).weight;
     }
     if (fact?.omitted) namespace.shares?.cut.add(key);
     else namespace.shares?.cut.delete(key);
@@ -164,25 +171,41 @@ function newNamespace(): Namespace {
 }
 
 function listedBy(fact: SliceFact | undefined): Listed {
-  return { cluster: fact?.cluster ?? "", endpoints: fact?.endpoints.length ?? 0 };
+  return { cluster: fact?.cluster ?? "", weight: fact === undefined ? 0 : weigh(fact) };
+}
+
+function weigh(fact: SliceFact): number {
+  const bytes = fixedBytes(fact) + fact.endpoints.size;
+  return Math.max(fact.endpoints.length, Math.ceil(bytes / BYTES_OF_ENDPOINT));
+}
+
+/** What a slice takes besides its endpoints and a port. */
+function fixedBytes({ ports, properties }: SliceFact): number {
+  return (ports.length > 1 ? memorySize(ports) : 0) + memorySize(properties);
 }
 
 function claim({ budget, listed }: Shares, key: string, now: Listed): void {
   const before = listed.get(key);
   if (before !== undefined && before.cluster !== now.cluster)
     budget.set(key, before.cluster, 0, 0, 1);
-  budget.set(key, now.cluster, 0, now.endpoints, 1);
-  if (now.endpoints > 0) listed.set(key, now);
+  budget.set(key, now.cluster, 0, now.weight, 1);
+  if (now.weight > 0) listed.set(key, now);
   else listed.delete(key);
 }
 
 function firstOf(
   parsed: ParsedObject<SliceFact> | undefined,
-  count: number,
+  grant: number,
 ): ParsedObject<SliceFact> | undefined {
-  return parsed?.fact && { ...parsed, fact: withFirst(parsed.fact, count) };
+  return parsed?.fact && { ...parsed, fact: withFirst(parsed.fact, grant) };
 }
 
-function withFirst(fact: SliceFact, count: number): SliceFact {
-  return { ...fact, endpoints: fact.endpoints.cut(count), omitted: true };
+/** The first endpoints that `grant` is enough for. Without endpoints, ports and properties are of no use. */
+function withFirst(fact: SliceFact, grant: number): SliceFact {
+  const { endpoints } = fact;
+  const left = grant * BYTES_OF_ENDPOINT - fixedBytes(fact);
+  const count = Math.floor(Math.min(grant, (left * endpoints.length) / endpoints.size || 0));
+  if (count > 0) return { ...fact, endpoints: endpoints.cut(count), omitted: true };
+  const { properties: _properties, ...rest } = fact;
+  return { ...rest, ports: [], endpoints: endpoints.cut(0), omitted: true };
 }

@@ -5,10 +5,11 @@ import {
   MOST_PROPERTIES,
   MOST_PROPERTY_CHARACTERS,
 } from "../../api/parse/parse-properties.ts";
+import type { Limit } from "../../api/quota.ts";
 import type { Reason } from "../../api/reasons.ts";
 import type { ExportRecord, SliceFact } from "../model/facts.ts";
 import type { OverLimit } from "../model/limits.ts";
-import { type Limit, RECORD_LIMITS, sliceLimits } from "./registry-limits.ts";
+import { RECORD_LIMITS, sliceLimits } from "./registry-limits.ts";
 
 /** What an export would publish. */
 export interface Publishable {

@@ -1,4 +1,4 @@
-import type { Reason } from "../../api/reasons.ts";
+import type { Limit } from "../../api/quota.ts";
 import type { ExportRecord, SliceFact } from "../model/facts.ts";
 import {
   MOST_RECORD_CHARACTERS,
@@ -8,14 +8,6 @@ import {
   MOST_REGISTRY_SLICES,
   type OverLimit,
 } from "../model/limits.ts";
-
-/** A limit on the sum of what the objects of a registry weigh. Namespaces share it. */
-export interface Limit<Fact, Why extends Reason = Reason> {
-  /** Why an object over the limit is rejected. */
-  readonly reason: Why;
-  readonly most: number;
-  readonly weigh: (fact: Fact) => number;
-}
 
 export const RECORD_LIMITS: readonly Limit<Pick<ExportRecord, "metadata">>[] = [
   { reason: "too-many-records", most: MOST_RECORDS, weigh: () => 1 },

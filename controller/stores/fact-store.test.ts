@@ -5,11 +5,11 @@ import { namesOf, objectKey } from "../../api/names.ts";
 import type { Parsed } from "../../api/parse/complaints.ts";
 import { field } from "../../api/parse/fields.ts";
 import type { Problem } from "../../api/problem.ts";
+import { Quota } from "../../api/quota.ts";
+import { StoreQuota } from "../../api/store-quota.ts";
 import { forAll } from "../../test/generators/for-all.ts";
 import { contentDigest, statusDigest } from "./content-digest.ts";
 import { FactStore } from "./fact-store.ts";
-import { Quota } from "./quota.ts";
-import { StoreQuota } from "./store-quota.ts";
 
 /** The fact of an object is its `value`; `bad` is none. */
 function parse(found: unknown): Parsed<unknown> {
@@ -242,7 +242,7 @@ test("content and status have separate digests", () => {
 
 /** What a store would hold: at most `most` texts, with at most `characters` characters in total. */
 class Texts {
-  readonly held = new Map<string, string>();
+  readonly held = new Map<string, { readonly text: string; readonly since: number }>();
   readonly reported: string[] = [];
   readonly quota: Quota<string>;
 
@@ -253,6 +253,8 @@ class Texts {
         { reason: "too-many-keys", most: characters, weigh: (text) => text.length },
       ],
       {
+        held: (key) => this.held.get(key)?.text,
+        allHeld: () => this.#allHeld(),
         evicted: (key) => assert.ok(this.held.delete(key), `${key} was held`),
         rejects: (owner, reasons) => this.reported.push([owner, ...reasons].join(" ")),
         room: () => this.reported.push("room"),
@@ -264,13 +266,18 @@ class Texts {
   put(key: string, text: string | undefined, since = 0): boolean {
     const [owner = ""] = key.split("/");
     const isTaken = this.quota.take({ key, owner, since }, text);
-    if (isTaken && text !== undefined) this.held.set(key, text);
+    if (isTaken && text !== undefined) this.held.set(key, { text, since });
     else this.held.delete(key);
     return isTaken;
   }
 
   get keys(): string[] {
     return [...this.held.keys()].sort();
+  }
+
+  *#allHeld() {
+    for (const [key, { text: fact, since }] of this.held)
+      yield { key, owner: key.split("/")[0] ?? "", since, fact };
   }
 }
 
@@ -343,14 +350,16 @@ test("no history exceeds the limits, leaks weight, or leaves what depends on its
       if (text === undefined) present.delete(key);
       else present.set(key, { text, since });
       assert.ok(texts.held.size <= 6);
-      assert.ok([...texts.held.values()].join("").length <= 16);
+      const characters = texts.held.values().reduce((sum, { text }) => sum + text.length, 0);
+      assert.ok(characters <= 16);
     }
     // As after a restart, and after objects that fit now were listed again.
     const fresh = new Texts(6, 16);
     fresh.quota.begin();
     for (const [key, { text, since }] of present) fresh.put(key, text, since);
     fresh.quota.end();
-    for (const [key, { text, since }] of present) texts.put(key, text, since);
+    for (const quota of [fresh, texts])
+      for (const [key, { text, since }] of present) quota.put(key, text, since);
     assert.deepEqual(texts.keys, fresh.keys);
     for (const key of present.keys())
       assert.equal(texts.quota.rejection(key), fresh.quota.rejection(key), key);

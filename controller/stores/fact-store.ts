@@ -5,11 +5,11 @@ import { fieldAt } from "../../api/parse/fields.ts";
 import { timeOf } from "../../api/parse/time-span.ts";
 import type { Problem } from "../../api/problem.ts";
 import type { Reason } from "../../api/reasons.ts";
+import type { StoreQuota } from "../../api/store-quota.ts";
 import { metaOf } from "../../common/kubernetes/object-meta.ts";
 import type { Removal } from "../../common/kubernetes/reflector-events.ts";
 import { contentDigest, statusDigest } from "./content-digest.ts";
 import { KeyGroups } from "./key-groups.ts";
-import type { StoreQuota } from "./store-quota.ts";
 
 /** The last seen state of an object that the controller writes: precondition of a write, and what it is compared with. */
 export interface Seen {
@@ -67,7 +67,7 @@ interface Entry<Fact> {
   readonly fact: Fact | undefined;
   readonly problems: readonly Problem[];
   /** As `createdOf`. */
-  readonly created: number;
+  readonly since: number;
   /** Of all problems, stored or not; undefined: none. */
   readonly reasons: readonly Reason[] | undefined;
   readonly seen: Seen | undefined;
@@ -80,8 +80,10 @@ export class FactStore<Fact> {
   readonly #options: FactStoreOptions<Fact>;
   readonly #entries = new Map<string, Entry<Fact>>();
   readonly #groups = new KeyGroups();
-  /** Objects over the quota. */
+  /** Objects over the quota, by group. */
   readonly #rejected = new KeyGroups();
+  /** Their groups, by key. */
+  readonly #rejectedIn = new Map<string, ObjectKey | undefined>();
   /** Keys of retained objects: the last list lacked them. A deletion in a watch is final at once. */
   readonly #missing = new Set<string>();
   readonly #writes = new Map<string, OwnWrite>();
@@ -89,8 +91,10 @@ export class FactStore<Fact> {
   constructor(options: FactStoreOptions<Fact>) {
     this.#options = options;
     options.quota?.serve({
-      fact: (key) => this.#evictFact(key),
-      problems: (key) => this.#evictProblems(key),
+      stored: (key) => this.#entries.get(key),
+      allStored: () => this.#entries,
+      evictFact: (key) => this.#evictFact(key),
+      evictProblems: (key) => this.#evictProblems(key),
     });
   }
 
@@ -148,6 +152,11 @@ export class FactStore<Fact> {
     return [...this.keysOf(group)].flatMap((key) => this.fact(key) ?? []);
   }
 
+  /** Keys of objects over the quota. */
+  rejected(): Iterable<string> {
+    return this.#rejectedIn.keys();
+  }
+
   /** Why objects of a group, or parts of them, are left out. */
   reasonsOf(group: ObjectKey): Set<Reason> {
     const reasons = this.rejectionsOf(group);
@@ -183,22 +192,22 @@ export class FactStore<Fact> {
     const { quota, groupOf, parse, written = false } = this.#options;
     const before = this.#entries.get(key);
     const read = parse(object);
-    const created = createdOf(object);
-    const parsed = quota?.admit(key, created, read) ?? read;
+    const since = createdOf(object);
+    const parsed = quota?.admit(key, since, read) ?? read;
     this.#missing.delete(key);
     const group = groupOf?.(key, object, parsed.fact);
-    const isTurned = this.#note(key, group);
+    const turned = this.#note(key, group);
     const isNothing = parsed.fact === undefined && parsed.problems.length === 0;
     if (isNothing && quota !== undefined && !written) {
       // An entry for every rejected object would be memory without a limit.
-      this.#remove(key, before, isTurned ? group : undefined);
+      this.#remove(key, before, turned);
       return;
     }
     const unchanged = isDeepStrictEqual(before?.fact, parsed.fact);
     const entry: Entry<Fact> = {
       // The same value stays in memory once, however many hold it.
       fact: unchanged ? before?.fact : parsed.fact,
-      created,
+      since,
       seen: written ? seenOf(object) : undefined,
       group,
       object: parsed.object,
@@ -230,8 +239,7 @@ export class FactStore<Fact> {
       return;
     }
     quota?.admit(key, 0, { object: key, problems: [] });
-    const group = quota && this.#options.groupOf?.(key, undefined, undefined);
-    this.#remove(key, before, this.#note(key, group) ? group : undefined);
+    this.#remove(key, before, this.#note(key, undefined));
   }
 
   /** Removes all retained objects: they are known to be gone. */
@@ -242,7 +250,7 @@ export class FactStore<Fact> {
   #retain(key: string, before: Entry<Fact>, fact: Fact): void {
     const { quota } = this.#options;
     const { object, group, problems } = before;
-    quota?.admit(key, before.created, { object, fact, problems: [] });
+    quota?.admit(key, before.since, { object, fact, problems: [] });
     this.#entries.set(key, { ...before, seen: undefined, problems: [] });
     this.#missing.add(key);
     if (problems.length > 0) this.#options.problems(object, []);
@@ -278,14 +286,18 @@ export class FactStore<Fact> {
     return next[write.part] === write.digest && next[other] === (before?.[other] ?? NO_STATUS);
   }
 
-  /** Notes whether an object is over the quota. True if that has changed. */
-  #note(key: string, group: ObjectKey | undefined): boolean {
-    if (group === undefined) return false;
-    const was = this.#rejected.keysOf(group).has(key);
-    const is = this.#options.quota?.rejection(key) !== undefined;
-    if (is) this.#rejected.add(group, key);
-    else this.#rejected.remove(group, key);
-    return was !== is;
+  /** Notes whether an object is over the quota. Returns its group if that has changed. */
+  #note(key: string, group: ObjectKey | undefined): ObjectKey | undefined {
+    const isRejected = this.#options.quota?.rejection(key) !== undefined;
+    const wasRejected = this.#rejectedIn.has(key);
+    const before = this.#rejectedIn.get(key);
+    if (isRejected === wasRejected && (!isRejected || before === group)) return undefined;
+    this.#rejected.remove(before, key);
+    this.#rejectedIn.delete(key);
+    if (!isRejected) return before;
+    this.#rejected.add(group, key);
+    this.#rejectedIn.set(key, group);
+    return group;
   }
 
   /** `turned`: the group of an object that is not stored, and whose rejection is new or has ended. */

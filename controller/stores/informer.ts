@@ -9,7 +9,7 @@ import type { ResourceQuery } from "../../common/kubernetes/resource.ts";
 /** Lists and watches one query. */
 export type Following = Pick<
   Reflector,
-  "erased" | "found" | "rewound" | "start" | "stop" | "wrote"
+  "again" | "erased" | "found" | "rewound" | "start" | "stop" | "wrote"
 >;
 
 /** Makes a reflector for a query on one API server. `known`: keys from before a restart. */

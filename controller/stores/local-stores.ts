@@ -1,11 +1,13 @@
 import { canonicalAddresses } from "../../api/address.ts";
 import type { Cidr } from "../../api/cidr.ts";
 import { LABEL_SERVICE_NAME, LABEL_SERVICE_SLICE } from "../../api/keys.ts";
+import { memorySize } from "../../api/memory-size.ts";
 import { namesOf, type ObjectKey, objectKey } from "../../api/names.ts";
 import type { Parsed } from "../../api/parse/complaints.ts";
 import { fieldAt } from "../../api/parse/fields.ts";
 import { type IpAddressFact, parseIpAddress } from "../../api/parse/parse-ip-address.ts";
 import type { Problem } from "../../api/problem.ts";
+import { StoreQuota } from "../../api/store-quota.ts";
 import { type VipDispute, VipHolders } from "../../api/vip-holders.ts";
 import type {
   ExportFact,
@@ -14,6 +16,7 @@ import type {
   ServiceFact,
   SliceFact,
 } from "../model/facts.ts";
+import { MOST_LOCAL_BYTES, MOST_PROBLEMS } from "../model/limits.ts";
 import { parseExport } from "../model/parse-export.ts";
 import {
   type FailoverSliceFact,
@@ -52,7 +55,11 @@ export interface LocalStoresEvents {
   namespace(name: string): void;
   property(): void;
   problems(object: string, problems: readonly Problem[]): void;
+  /** There is room for objects of a query that were left out: they must be listed again. */
+  room(query: LimitedQuery, keys: Iterable<string>): void;
 }
+
+type LimitedQuery = keyof typeof MOST_LOCAL_BYTES;
 
 /** Caches of the local cluster's objects. */
 export class LocalStores {
@@ -70,15 +77,38 @@ export class LocalStores {
   /** Of VIPs, by import. One without a fact belongs to another program. */
   readonly ipAddresses: FactStore<IpAddressFact>;
   readonly vipHolders = new VipHolders();
+  /** Namespaces share what is kept of what tenants may write in any amount. */
+  readonly #quotas: {
+    readonly serviceexports: StoreQuota<ExportFact>;
+    readonly endpointslices: StoreQuota<SliceFact>;
+  };
 
   readonly #dirty: Dirty;
   /** Namespaces that ask for ClusterIP failover of all their Services. */
   readonly #askingNamespaces = new Set<string>();
 
-  constructor(clusterSetCidrs: readonly Cidr[], events: LocalStoresEvents) {
+  constructor(
+    clusterSetCidrs: readonly Cidr[],
+    events: LocalStoresEvents,
+    limits: Readonly<Record<LimitedQuery, number>> = MOST_LOCAL_BYTES,
+  ) {
     const { dirty } = events;
     this.#dirty = dirty;
     const problems = events.problems.bind(events);
+    const quota = <Fact>(query: LimitedQuery, kind: string, rejected: () => Iterable<string>) => {
+      const limit = { reason: "too-much-memory", most: limits[query], weigh: memorySize } as const;
+      const room = () => events.room(query, rejected());
+      return new StoreQuota<Fact>({
+        ...{ kind, limits: [limit], mostProblems: MOST_PROBLEMS, events: { problems, room } },
+        ownerOf: (key) => namesOf(key).namespace,
+      });
+    };
+    this.#quotas = {
+      serviceexports: quota("serviceexports", "ServiceExports", () => this.exports.rejected()),
+      endpointslices: quota("endpointslices", "EndpointSlices", () =>
+        this.serviceSlices.rejected(),
+      ),
+    };
     this.namespaces = new FactStore({
       parse: parseNamespace,
       changed: ({ key, fact }) => {
@@ -99,6 +129,7 @@ export class LocalStores {
     this.exports = new FactStore({
       parse: parseExport,
       written: true,
+      quota: this.#quotas.serviceexports,
       changed: ({ key, isOwnWrite }) => {
         if (isOwnWrite) return;
         for (const kind of ["import", "export", "status"] as const) dirty(kind, keyOf(key));
@@ -121,6 +152,7 @@ export class LocalStores {
     });
     this.serviceSlices = new FactStore({
       parse: (object) => parseServiceSlice(object, clusterSetCidrs),
+      quota: this.#quotas.endpointslices,
       groupOf: (key, object) => owner(key, object, LABEL_SERVICE_SLICE),
       changed: ({ group }) => {
         if (group === undefined) return;
@@ -170,6 +202,15 @@ export class LocalStores {
       },
       problems,
     });
+  }
+
+  /** A list of a query begins, or is complete or interrupted. */
+  listing(query: string, isListing: boolean): void {
+    for (const [name, quota] of Object.entries(this.#quotas)) {
+      if (name !== query) continue;
+      if (isListing) quota.begin();
+      else quota.end();
+    }
   }
 
   /** What a Service would publish has changed: its import here does not wait for the registry. */

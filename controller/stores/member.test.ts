@@ -59,6 +59,7 @@ class Peer {
         }
       },
       stop: () => Promise.resolve(),
+      again: () => undefined,
       wrote: () => undefined,
       found: () => undefined,
       erased: () => undefined,

@@ -2,6 +2,7 @@ import type { Cidr } from "../../api/cidr.ts";
 import { namesOf, type ObjectKey, objectKey } from "../../api/names.ts";
 import type { Parsed } from "../../api/parse/complaints.ts";
 import type { Problem } from "../../api/problem.ts";
+import type { StoreQuota } from "../../api/store-quota.ts";
 import type { Clock } from "../../common/clock.ts";
 import type { ReflectorState } from "../../common/kubernetes/reflector-events.ts";
 import { type ClusterClaim, clusterClaimOf } from "../identity/cluster-claim.ts";
@@ -16,7 +17,6 @@ import { type Change, FactStore } from "./fact-store.ts";
 import type { Follow, Sink } from "./informer.ts";
 import { RegistryInformers } from "./registry-informers.ts";
 import { RegistryQuotas } from "./registry-quotas.ts";
-import type { StoreQuota } from "./store-quota.ts";
 
 /** The Lease of a registry. */
 export interface RegistryLeaseFact {

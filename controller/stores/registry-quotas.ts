@@ -1,9 +1,9 @@
-import { namesOf, type ObjectKey } from "../../api/names.ts";
+import { namesOf } from "../../api/names.ts";
+import { StoreQuota, type StoreQuotaEvents } from "../../api/store-quota.ts";
 import type { ExportRecord, SliceFact } from "../model/facts.ts";
 import { MOST_PROBLEMS } from "../model/limits.ts";
-import { serviceOfRecord, serviceOfSlice } from "../registry/names.ts";
+import { namespaceOfService, serviceOfRecord, serviceOfSlice } from "../registry/names.ts";
 import { RECORD_LIMITS, sliceLimits } from "../registry/registry-limits.ts";
-import { StoreQuota, type StoreQuotaEvents } from "./store-quota.ts";
 
 /** Dependencies of `RegistryQuotas`. */
 export interface RegistryQuotasOptions {
@@ -29,11 +29,11 @@ export class RegistryQuotas {
     const common = { place, mostProblems: MOST_PROBLEMS, events };
     this.records = new StoreQuota<ExportRecord>({
       ...{ ...common, kind: "ServiceImports", limits: RECORD_LIMITS },
-      ownerOf: (key) => ownerOf(serviceOfRecord(namesOf(key).name)),
+      ownerOf: (key) => namespaceOfService(serviceOfRecord(namesOf(key).name)),
     });
     this.slices = new StoreQuota<SliceFact>({
       ...{ ...common, kind: "EndpointSlices", limits: sliceLimits(maxRules) },
-      ownerOf: (key) => ownerOf(serviceOfSlice(namesOf(key).name)),
+      ownerOf: (key) => namespaceOfService(serviceOfSlice(namesOf(key).name)),
     });
   }
 
@@ -58,9 +58,4 @@ export class RegistryQuotas {
     if (this.#isListing) this.#isRoom = true;
     else this.#relist();
   }
-}
-
-/** The namespace of a Service; that of objects whose names are no Service's. */
-function ownerOf(service: ObjectKey | undefined): string {
-  return service === undefined ? "" : namesOf(service).namespace;
 }

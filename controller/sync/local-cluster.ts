@@ -41,6 +41,7 @@ export class LocalCluster {
       slices: (service) => this.hold.serviceChanged(service),
       taken: (object, ips) => addresses.take(object, ips),
       problems: (object, problems) => events.problems(undefined, object, problems),
+      room: (query, keys) => this.informers.byResource[query].reflector.again(keys),
     });
     this.addresses = addresses;
     this.stores = own;

@@ -29,7 +29,10 @@ export class LocalInformers {
       isReported = true;
       events.listed();
     };
-    const state = events.state.bind(events);
+    const state = (name: string, now: ReflectorState): void => {
+      own.listing(name, now.reason === "listing");
+      events.state(name, now);
+    };
     const informer = (name: Name): Informer =>
       new Informer({
         query: LOCAL_QUERIES[name],

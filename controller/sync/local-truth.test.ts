@@ -283,6 +283,7 @@ test("a second list adds only missing exports to the informer", () => {
         events.changed("shop/gone", exportAt("5", "gone"), 0);
       },
       stop: async () => undefined,
+      again: quiet,
       wrote: quiet,
       found: quiet,
       erased: quiet,

@@ -52,6 +52,7 @@ class Reported {
       stop: () => Promise.resolve(),
       ...{ wrote: () => undefined, found: () => undefined, erased: () => undefined },
       rewound: () => undefined,
+      again: () => undefined,
     };
     const follow = (_query: unknown, events: ReflectorEvents, known: Iterable<string>) => {
       this.#listing = events;

@@ -65,6 +65,7 @@ async function start() {
       return {
         start: () => to.listed(),
         stop: () => Promise.resolve(),
+        again: () => undefined,
         wrote: () => undefined,
         found: () => undefined,
         erased: () => undefined,

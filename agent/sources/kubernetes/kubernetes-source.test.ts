@@ -3,15 +3,16 @@ import { describe, mock, test } from "node:test";
 import { PROPERTY_CLUSTER_ID } from "../../../api/keys.ts";
 import type { ReflectorState } from "../../../common/kubernetes/reflector-events.ts";
 import { FakeFollowing } from "../../../test/doubles/fake-following.ts";
+import type { Fields } from "../../../test/doubles/memory/fields.ts";
 import { SourceRecorder } from "../../../test/doubles/source-recorder.ts";
 import { cidr } from "../../../test/generators/facts.ts";
 import { serviceImport } from "../../../test/generators/hostile-imports.ts";
 import { clusterProperty, nodeObject } from "../../../test/generators/hostile-nodes.ts";
 import { endpointSlice } from "../../../test/generators/hostile-slices.ts";
-import { KubernetesSource } from "./kubernetes-source.ts";
+import { type KubernetesOptions, KubernetesSource } from "./kubernetes-source.ts";
 import { RESOURCES } from "./queries.ts";
 
-function started(mostEndpoints?: number) {
+function started(mostEndpoints?: number, limits?: KubernetesOptions["limits"]) {
   const fake = new FakeFollowing();
   const told = new SourceRecorder();
   const states: string[] = [];
@@ -20,6 +21,7 @@ function started(mostEndpoints?: number) {
     nodeName: "n1",
     clusterSetCidrs: [cidr("241.0.0.0/8")],
     ...(mostEndpoints !== undefined && { mostEndpoints }),
+    ...(limits && { limits }),
     observe: (resource, { reason }) => states.push(`${resource} ${reason}`),
   });
   source.start(told);
@@ -39,6 +41,64 @@ test("requests only labelled slices and its own Node, and optional properties", 
   assert.equal(fake.started, 5);
   await source.stop();
   assert.equal(fake.stopped, 5);
+});
+
+const names = (count: number) =>
+  Array.from({ length: count }, (_, i) => ({ name: `port-${i}`, protocol: "TCP", port: 1 + i }));
+
+test("imports of one namespace that take too much memory are left out, reported, and read again when there is room; others are not", () => {
+  const { fake, told } = started(undefined, { mostImportBytes: 300_000 });
+  const imports = fake.tell("serviceimports");
+  const large = (i: number) =>
+    serviceImport({ ports: names(1000) }, { name: `large-${i}`, namespace: "greedy" });
+  const list = () => {
+    imports.state({ reason: "listing" });
+    for (let i = 0; i < 20; i++) imports.changed(`greedy/large-${i}`, large(i), i);
+    imports.changed("demo/serve", serviceImport(), 30);
+    imports.state({ reason: "watching" });
+  };
+  list();
+  const kept = [...told.imports.keys()];
+  assert.ok(kept.includes("demo/serve"));
+  assert.ok(kept.length > 1 && kept.length < 5, `${kept.length} imports`);
+  const object = "ServiceImports of namespace greedy";
+  assert.deepEqual(
+    told.wrong.get(object)?.map(({ reason }) => reason),
+    ["too-much-memory"],
+  );
+  list();
+  assert.deepEqual([...told.imports.keys()], kept);
+  for (let i = 1; i < 20; i++) imports.removed(`greedy/large-${i}`, 40);
+  assert.equal(told.wrong.get(object)?.length ?? 0, 0);
+});
+
+test("problems of one namespace are kept up to its share", () => {
+  const { fake, told } = started(undefined, { mostProblems: 10 });
+  const imports = fake.tell("serviceimports");
+  const invalid = (namespace: string, i: number) =>
+    serviceImport({ ips: ["no", "none", "never"] }, { name: `bad-${i}`, namespace });
+  for (let i = 0; i < 9; i++) imports.changed(`greedy/bad-${i}`, invalid("greedy", i), i);
+  imports.changed("demo/bad-0", invalid("demo", 0), 9);
+  const listed = [...told.wrong].filter(([, list]) => list.length > 0).map(([object]) => object);
+  assert.ok(listed.includes("ServiceImport demo/bad-0"), listed.join());
+  assert.equal(listed.filter((object) => object.startsWith("ServiceImport greedy")).length, 2);
+  assert.equal(told.imports.size, 10, "the imports are used all the same");
+});
+
+test("ports and names of slices count for the limit of their namespace, also without endpoints", () => {
+  const { fake, told } = started(200);
+  const slices = fake.tell("endpointslices");
+  const put = (name: string, fields: Fields) =>
+    slices.changed(`demo/${name}`, endpointSlice(fields, {}, { name }), 1);
+  for (let i = 0; i < 9; i++) put(`ports-${i}`, { endpoints: [], ports: names(100) });
+  const kept = [...told.slices.values()].filter(({ ports }) => ports.length > 0);
+  assert.ok(kept.length < 3, `${kept.length} slices`);
+  const nodeName = (i: number) => `${"n".repeat(240)}-${i}`;
+  const far = (i: number) => ({ addresses: [`10.3.0.${i}`], nodeName: nodeName(i) });
+  const endpoints = Array.from({ length: 100 }, (_, i) => far(i));
+  for (let i = 0; i < 9; i++) put(`ports-${i}`, { endpoints, ports: names(1) });
+  const count = [...told.slices.values()].reduce((sum, one) => sum + one.endpoints.length, 0);
+  assert.ok(count > 20 && count < 80, `${count} endpoints`);
 });
 
 test("of slices that wait for their import, keeps a bounded number of endpoints, and asks for the rest again", () => {

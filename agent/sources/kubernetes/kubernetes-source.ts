@@ -10,7 +10,7 @@ import { parseClusterProperty } from "../../model/parse-cluster-property.ts";
 import { parseImport } from "../../model/parse-import.ts";
 import { parseNode } from "../../model/parse-node.ts";
 import { parseSlice } from "../../model/parse-slice.ts";
-import { type FactTables, factTables } from "../fact-tables.ts";
+import { type FactLimits, type FactTables, factTables } from "../fact-tables.ts";
 import type { ParsedObject } from "../object-table.ts";
 import { SliceQuota } from "../slice-quota.ts";
 import type { Source, SourceEvents } from "../source.ts";
@@ -34,12 +34,16 @@ export interface KubernetesOptions {
   readonly clusterSetCidrs?: readonly Cidr[];
   /** Maximum endpoints of the slices of one namespace; default: no limit. */
   readonly mostEndpoints?: number;
+  /** For tests. */
+  readonly limits?: Omit<FactLimits, "room">;
   /** Called when the state of a resource changes. */
   readonly observe?: (resource: Resource, state: ReflectorState) => void;
 }
 
 /** Takes what was parsed. */
 interface Table {
+  begin(): void;
+  end(): void;
   set(key: string, next: ParsedObject<unknown> | undefined, at: number): void;
 }
 
@@ -73,14 +77,19 @@ export class KubernetesSource implements Source {
   }
 
   start(events: SourceEvents): void {
-    const { nodeName, follow, mostEndpoints = Number.POSITIVE_INFINITY } = this.#options;
-    const tables = factTables(events);
+    const { nodeName, follow, mostEndpoints = Number.POSITIVE_INFINITY, limits } = this.#options;
+    const reflectors = new Map<Resource, Following>();
+    const room = (resource: Resource, keys: Iterable<string>) =>
+      reflectors.get(resource)?.again(keys);
+    const tables = factTables(events, {
+      ...limits,
+      room: (resource) => room(resource, tables[resource].takeLeftOut()),
+    });
     const parse = this.#parsers();
     const wanted = queries(nodeName);
-    let again: Following["again"] = () => undefined;
     const slices = new SliceQuota(tables.endpointslices, mostEndpoints, {
       problems: (object, problems) => events.problems(object, problems),
-      room: (keys) => again(keys),
+      room: (keys) => room("endpointslices", keys),
     });
     for (const resource of RESOURCES) {
       const table: Table = resource === "endpointslices" ? slices : tables[resource];
@@ -96,15 +105,13 @@ export class KubernetesSource implements Source {
           if (this.#unlisted.delete(resource) && this.#unlisted.size === 0) events.listed();
         },
         state: (state) => {
-          if (resource === "endpointslices") {
-            if (state.reason === "listing") slices.begin();
-            else slices.end();
-          }
+          if (state.reason === "listing") table.begin();
+          else table.end();
           this.#setState(resource, state);
         },
       });
       this.#following.push(following);
-      if (resource === "endpointslices") again = (keys) => following.again(keys);
+      reflectors.set(resource, following);
     }
     this.#tables = tables;
     // A server that accepts connections but never responds is detected only after half a minute.

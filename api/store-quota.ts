@@ -1,14 +1,13 @@
-import type { Parsed } from "../../api/parse/complaints.ts";
-import type { Problem } from "../../api/problem.ts";
-import type { Reason } from "../../api/reasons.ts";
-import type { Limit } from "../registry/registry-limits.ts";
-import { type Applicant, Quota } from "./quota.ts";
+import type { Parsed } from "./parse/complaints.ts";
+import type { Problem } from "./problem.ts";
+import { type Applicant, type Held, type Limit, Quota, type QuotaEvents } from "./quota.ts";
+import type { Reason } from "./reasons.ts";
 
 /** What a `StoreQuota` reports. */
 export interface StoreQuotaEvents {
   /** All problems of what one namespace publishes. */
   problems(object: string, problems: readonly Problem[]): void;
-  /** Rejected objects fit now: they have to be listed again. */
+  /** Rejected objects, or their problems, fit now: they have to be listed again. */
   room(): void;
 }
 
@@ -16,7 +15,8 @@ export interface StoreQuotaEvents {
 export interface StoreQuotaOptions<Fact> {
   /** What the objects are and where, for the problems of a namespace: "ServiceImports", "registry-c1". */
   readonly kind: string;
-  readonly place: string;
+  /** Absent: the API server of this program. */
+  readonly place?: string;
   readonly limits: readonly Limit<Fact>[];
   readonly mostProblems: number;
   /** The namespace of the Service of an object. */
@@ -24,10 +24,21 @@ export interface StoreQuotaOptions<Fact> {
   readonly events: StoreQuotaEvents;
 }
 
-/** What a store does when an object, or its problems, lose their place. */
-export interface Evictions {
-  fact(key: string): void;
-  problems(key: string): void;
+/** A kept object. */
+export interface Stored<Fact> {
+  readonly fact: Fact | undefined;
+  readonly problems: readonly Problem[];
+  /** As in `Applicant`. */
+  readonly since: number;
+}
+
+/** A store whose objects a `StoreQuota` limits. */
+export interface LimitedStore<Fact> {
+  stored(key: string): Stored<Fact> | undefined;
+  allStored(): Iterable<readonly [key: string, object: Stored<Fact>]>;
+  /** An object loses its place. */
+  evictFact(key: string): void;
+  evictProblems(key: string): void;
 }
 
 /** Limits the facts and problems that a store keeps. Each kind of overflow is reported once for a namespace, whatever its size. */
@@ -35,31 +46,29 @@ export class StoreQuota<Fact> {
   readonly #facts: Quota<Fact>;
   readonly #problems: Quota<readonly Problem[]>;
   readonly #options: StoreQuotaOptions<Fact>;
-  #evictions: Evictions | undefined;
+  #store: LimitedStore<Fact> | undefined;
   /** Reasons of facts, and of problems, by namespace. */
   readonly #overflow = [new Map<string, readonly Reason[]>(), new Map<string, readonly Reason[]>()];
 
   constructor(options: StoreQuotaOptions<Fact>) {
-    const { limits, mostProblems, events } = options;
+    const { limits, mostProblems } = options;
     this.#options = options;
     this.#facts = new Quota(limits, {
-      evicted: (key) => this.#evictions?.fact(key),
-      rejects: (owner, reasons) => this.#report(0, owner, reasons),
-      room: () => events.room(),
+      ...this.#eventsOf(0, ({ fact }) => fact),
+      evicted: (key) => this.#store?.evictFact(key),
     });
     this.#problems = new Quota(
       [{ reason: "too-many-problems", most: mostProblems, weigh: ({ length }) => length }],
       {
-        evicted: (key) => this.#evictions?.problems(key),
-        rejects: (owner, reasons) => this.#report(1, owner, reasons),
-        room: () => events.room(),
+        ...this.#eventsOf(1, ({ problems }) => (problems.length === 0 ? undefined : problems)),
+        evicted: (key) => this.#store?.evictProblems(key),
       },
     );
   }
 
   /** The store whose objects these are. */
-  serve(evictions: Evictions): void {
-    this.#evictions = evictions;
+  serve(store: LimitedStore<Fact>): void {
+    this.#store = store;
   }
 
   /** As `Quota.rejection`. */
@@ -93,11 +102,34 @@ export class StoreQuota<Fact> {
     };
   }
 
+  #eventsOf<Part>(
+    which: 0 | 1,
+    partOf: (object: Stored<Fact>) => Part | undefined,
+  ): Omit<QuotaEvents<Part>, "evicted"> {
+    return {
+      held: (key) => {
+        const object = this.#store?.stored(key);
+        return object && partOf(object);
+      },
+      allHeld: () => this.#allHeld(partOf),
+      rejects: (owner, reasons) => this.#report(which, owner, reasons),
+      room: () => this.#options.events.room(),
+    };
+  }
+
+  *#allHeld<Part>(partOf: (object: Stored<Fact>) => Part | undefined): Generator<Held<Part>> {
+    for (const [key, object] of this.#store?.allStored() ?? []) {
+      const fact = partOf(object);
+      const owner = this.#options.ownerOf(key);
+      if (fact !== undefined) yield { key, owner, since: object.since, fact };
+    }
+  }
+
   #report(which: 0 | 1, owner: string, reasons: readonly Reason[]): void {
     const { kind, place, events } = this.#options;
     if (reasons.length === 0) this.#overflow[which]?.delete(owner);
     else this.#overflow[which]?.set(owner, reasons);
-    const object = `${kind} of namespace ${owner} in ${place}`;
+    const object = `${kind} of namespace ${owner}${place === undefined ? "" : ` in ${place}`}`;
     const all = this.#overflow.flatMap((by) => by.get(owner) ?? []);
     events.problems(
       object,

@@ -1,0 +1,90 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { LABEL_SERVICE_SLICE } from "../../api/keys.ts";
+import { objectKey } from "../../api/names.ts";
+import { LocalStores } from "./local-stores.ts";
+
+function started() {
+  const problems = new Map<string, readonly string[]>();
+  const again = new Set<string>();
+  const stores = new LocalStores(
+    [],
+    {
+      dirty: () => undefined,
+      slices: () => undefined,
+      taken: () => undefined,
+      namespace: () => undefined,
+      property: () => undefined,
+      problems: (object, list) =>
+        void problems.set(
+          object,
+          list.map(({ reason }) => reason),
+        ),
+      room: (query, keys) => {
+        for (const key of keys) again.add(`${query} ${key}`);
+      },
+    },
+    { endpointslices: 100_000, serviceexports: 100_000 },
+  );
+  return { stores, problems, again };
+}
+
+function slice(namespace: string, i: number, length: number) {
+  const long = (most: number) => "n".repeat(most);
+  const endpoints = Array.from({ length }, (_, e) => ({
+    addresses: [`10.1.${e >> 8}.${e & 255}`],
+    ...(length > 10 && { nodeName: long(253), zone: long(63), hostname: long(63) }),
+  }));
+  const labels = { [LABEL_SERVICE_SLICE]: "web" };
+  const creationTimestamp = `2025-01-01T00:00:0${i}Z`;
+  return {
+    metadata: { name: `web-${i}`, namespace, uid: `u${i}`, labels, creationTimestamp },
+    ...{ addressType: "IPv4", ports: [{ name: "", port: 80, protocol: "TCP" }], endpoints },
+  };
+}
+
+for (const first of ["aa", "zz"]) {
+  test(`slices of namespace ${first} that no export uses take no memory that others need, before and after a restart`, () => {
+    const { stores, problems, again } = started();
+    const { endpointslices: sink } = stores.sinks();
+    const list = () => {
+      stores.listing("endpointslices", true);
+      const put = [() => sink.changed("shop/web-0", slice("shop", 0, 10))];
+      for (let i = 0; i < 9; i++)
+        put.push(() => sink.changed(`${first}/web-${i}`, slice(first, i, 100)));
+      for (const one of first === "aa" ? put.toReversed() : put) one();
+      stores.listing("endpointslices", false);
+    };
+    list();
+    const greedy = objectKey(first, "web");
+    assert.equal(stores.serviceSlices.factsOf(objectKey("shop", "web")).length, 1);
+    assert.deepEqual([...stores.serviceSlices.keysOf(greedy)], [`${first}/web-0`]);
+    assert.ok(stores.serviceSlices.reasonsOf(greedy).has("too-much-memory"));
+    const object = `EndpointSlices of namespace ${first}`;
+    assert.deepEqual(problems.get(object), ["too-much-memory"]);
+    list();
+    assert.deepEqual([...stores.serviceSlices.keysOf(greedy)], [`${first}/web-0`]);
+    assert.equal(again.size, 0);
+    for (let i = 0; i < 8; i++) sink.removed(`${first}/web-${i}`);
+    assert.ok(again.has(`endpointslices ${first}/web-8`), [...again].join());
+    assert.deepEqual(problems.get(object), []);
+  });
+}
+
+test("exports with much metadata are limited by namespace", () => {
+  const { stores, problems } = started();
+  const { serviceexports: sink } = stores.sinks();
+  const put = (namespace: string, i: number, value: string) =>
+    sink.changed(`${namespace}/web-${i}`, {
+      metadata: {
+        ...{ namespace, name: `web-${i}`, uid: `u${i}` },
+        creationTimestamp: `2025-01-01T00:00:0${i}Z`,
+      },
+      spec: { exportedAnnotations: { "example.com/text": value } },
+    });
+  for (let i = 0; i < 9; i++) put("greedy", i, "x".repeat(30_000));
+  put("shop", 9, "x");
+  assert.notEqual(stores.exports.fact("shop/web-9"), undefined);
+  assert.equal([...stores.exports.facts()].length, 4);
+  assert.deepEqual(problems.get("ServiceExports of namespace greedy"), ["too-much-memory"]);
+});
