@@ -29,7 +29,7 @@ export function ipvs(): AnyBackend {
 
 /** nftables. */
 export function nftables(): AnyBackend {
-  return new NftablesBackend({ ...COMMON, remembers: true });
+  return new NftablesBackend({ ...COMMON, affinity: "remembered" });
 }
 
 /** One pass; times in milliseconds. */

@@ -75,7 +75,7 @@ const BACKENDS = {
       steps.map((step) => (step.kind === "ipvs" ? step.commands.length : 0)),
     ),
   nftables: () =>
-    accepting(new NftablesBackend({ ...OPTIONS, remembers: true }), ({ groups }) =>
+    accepting(new NftablesBackend({ ...OPTIONS, affinity: "remembered" }), ({ groups }) =>
       groups.map((group) =>
         group.reduce((sum, one) => sum + (one.kind === "add" ? one.elements : one.keys).length, 0),
       ),

@@ -45,7 +45,7 @@ type Ending = "accept" | "drop" | "masquerade" | { readonly reject: string } | u
 export function programNftables({ services, family, node, masquerade }: Programming): Traced {
   const clusterSetCidrs = ofFamily(node.clusterSetCidrs, family);
   const policy = { mode: masquerade, podCidrs: node.podCidrs };
-  const options = { family, clusterSetCidrs, masquerade: policy, remembers: true };
+  const options = { family, clusterSetCidrs, masquerade: policy, affinity: "remembered" } as const;
   const kernel = new ModelNftables();
   const write = (desired: Programming["services"]) => {
     const ruleset = new NftablesRuleset();

@@ -105,7 +105,7 @@ export function pureNftables(
   family: Family,
   ranges?: readonly Cidr[],
 ): Pure<nftState.KernelState, nftState.Changes, NftablesTransaction> {
-  const options = { ...optionsOf(family, ranges), remembers: true };
+  const options = { ...optionsOf(family, ranges), affinity: "remembered" } as const;
   return {
     ruleset: () => new NftablesRuleset(),
     empty: nftState.nothing,

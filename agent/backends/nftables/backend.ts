@@ -16,8 +16,7 @@ import { removeGarbage, runTransaction } from "./apply.ts";
 import { diff } from "./diff.ts";
 import { listRules, readBack } from "./read.ts";
 import { renderService } from "./render.ts";
-import { tableOf } from "./sets.ts";
-import type { SkeletonOptions } from "./skeleton.ts";
+import { type SkeletonOptions, tableOf } from "./sets.ts";
 import {
   type Changes,
   type DesiredService,

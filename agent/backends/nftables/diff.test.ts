@@ -8,14 +8,14 @@ import { finished } from "../backend.ts";
 import { timeoutOf } from "./affinity.ts";
 import { NftablesRuleset } from "./backend.ts";
 import { diff } from "./diff.ts";
-import type { SkeletonOptions } from "./skeleton.ts";
+import type { SkeletonOptions } from "./sets.ts";
 import { type KernelState, nothing } from "./state.ts";
 
 const OPTIONS: SkeletonOptions = {
   family: "IPv4",
   clusterSetCidrs: [cidr("241.0.0.0/8")],
   masquerade: { mode: "none", podCidrs: [] },
-  remembers: true,
+  affinity: "remembered",
 };
 const A = { address: "10.1.0.11", port: 8080, cluster: "c1" };
 const B = { address: "10.2.0.11", port: 8080, cluster: "c2" };
@@ -159,27 +159,27 @@ describe("chains for what few services need", () => {
   test("many that no service uses are deleted: first nothing leads to them any more, then they are gone", () => {
     const world = new World();
     const sticky = (size: number) => ({ ...sized(size), affinitySeconds: 60 });
-    for (let size = 1; size <= 70; size++) world.set([sticky(size)]);
+    for (let size = 65; size <= 134; size++) world.set([sticky(size)]);
     const chains = () =>
       [...world.kernel.chains.keys()].filter((name) => name.startsWith("hash-")).length;
-    assert.equal(chains(), 70);
-    assert.equal(world.kernel.branches.get("hashes")?.size, 5);
+    assert.equal(chains(), 134);
+    assert.equal(world.kernel.branches.get("hashes")?.size, 69);
     world.restart();
-    world.set([sticky(70)]);
-    assert.equal(chains(), 5);
+    world.set([sticky(134)]);
+    assert.equal(chains(), 69);
     world.restart();
-    assert.deepEqual(world.set([sticky(70)]), []);
-    world.set([sticky(30)]);
-    assert.equal(world.kernel.chains.get("hash-30")?.rules.length, 1, "made again");
+    assert.deepEqual(world.set([sticky(134)]), []);
+    world.set([sticky(94)]);
+    assert.equal(world.kernel.chains.get("hash-94")?.rules.length, 1, "made again");
   });
 
   test("one that waits to be deleted is mended if a service needs it again", () => {
     const world = new World();
     const sticky = (size: number) => ({ ...sized(size), affinitySeconds: 60 });
-    for (let size = 1; size <= 70; size++) world.set([sticky(size)]);
-    assert.match(world.kernel.chains.get("hash-30")?.rules.join() ?? "", /unused/);
-    world.set([sticky(30)]);
-    assert.match(world.kernel.chains.get("hash-30")?.rules.join() ?? "", /jhash/);
+    for (let size = 65; size <= 134; size++) world.set([sticky(size)]);
+    assert.match(world.kernel.chains.get("hash-94")?.rules.join() ?? "", /unused/);
+    world.set([sticky(94)]);
+    assert.match(world.kernel.chains.get("hash-94")?.rules.join() ?? "", /jhash/);
   });
 
   test("those of kept services stay", () => {
@@ -209,13 +209,16 @@ describe("chains for what few services need", () => {
     const USUAL = [1, 2, 3, 5, 10, 15, 20, 30, 60, 120, 240, 10_800];
     for (const seconds of USUAL) {
       const world = worldOf({ ...web(A, B), affinitySeconds: seconds });
-      const chains = [...world.kernel.chains.keys()].filter((name) => name.startsWith("sticky-"));
-      assert.deepEqual(chains, [`sticky-${seconds}`]);
+      const [{ value } = assert.fail()] = world.kernel.elements.get("affinity")?.values() ?? [];
+      assert.equal(value, `${seconds}`);
     }
     const all = Array.from({ length: 86_400 }, (_, i) => timeoutOf(i + 1) / (i + 1));
     assert.ok(all.every((ratio) => ratio >= 1 && ratio <= 9 / 8));
     const timeouts = new Set(all.map((ratio, i) => Math.round(ratio * (i + 1))));
     assert.ok(timeouts.size < 128, `${timeouts.size} timeouts`);
+    const { branches, chains } = worldOf(web(A)).kernel;
+    for (const seconds of timeouts) assert.ok(chains.has(`touch-${seconds}`), `${seconds}`);
+    assert.equal(branches.get("timeouts")?.size, timeouts.size);
   });
 
   test("affinity: an endpoint has the same ID whatever endpoints there are beside it", () => {
@@ -252,7 +255,7 @@ describe("a table that another program has changed", () => {
 
   test("a table of another release with many chains that no service uses is mended first", () => {
     const world = new World();
-    for (let size = 1; size <= 65; size++) world.set([{ ...sized(size), affinitySeconds: 60 }]);
+    for (let size = 65; size <= 130; size++) world.set([{ ...sized(size), affinitySeconds: 60 }]);
     world.set([]);
     // As in a release without them.
     const { chains, branches } = world.kernel;
@@ -273,7 +276,7 @@ describe("a table that another program has changed", () => {
     const { chains, branches } = world.kernel;
     assert.ok(chains.get("draw-2")?.rules.length);
     world.restart();
-    world.options = { ...OPTIONS, remembers: false };
+    world.options = { ...OPTIONS, affinity: "hashed" };
     world.set([sticky]);
     assert.deepEqual(chains.get("draw-2")?.rules, []);
     assert.equal(branches.get("draws")?.size, 0);

@@ -3,8 +3,7 @@ import type { Element, ElementChange, SetLayout } from "../../system/nftables/el
 import { changesOf, elementsOf } from "../nft/elements.ts";
 import type { ServiceKey } from "../nft/service-key.ts";
 import { foundIn, marksAfter } from "./marks.ts";
-import { SETS } from "./sets.ts";
-import type { SkeletonOptions } from "./skeleton.ts";
+import { SETS, type SkeletonOptions } from "./sets.ts";
 import { renderDeleted, renderExtra, renderRetired, renderSkeleton } from "./skeleton-text.ts";
 import {
   type Changes,

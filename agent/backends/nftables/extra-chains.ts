@@ -1,5 +1,6 @@
 import type { Chain } from "../nft/chains.ts";
-import { slotChain, stickyChains, type Way, waysOf } from "./affinity.ts";
+import { slotChain, type Way, waysOf } from "./affinity.ts";
+import { type SkeletonOptions, USUAL_SLOTS } from "./sets.ts";
 import {
   groupChain,
   groupNumber,
@@ -8,7 +9,7 @@ import {
   stickyGroupChain,
   stickyShareChain,
 } from "./shares.ts";
-import { pickChain, type SkeletonOptions, USUAL_SLOTS } from "./skeleton.ts";
+import { pickChain } from "./skeleton.ts";
 
 /** An element of a map of verdicts. */
 export interface Branch {
@@ -25,7 +26,7 @@ type VerdictMap = (typeof VERDICT_MAPS)[number];
 
 /** The map that leads to a chain, by the name of the chain without its numbers. */
 const MAPS: Readonly<Record<string, VerdictMap>> = {
-  ...{ pick: "picks", share: "picks", sticky: "timeouts", "pick-of": "groups" },
+  ...{ pick: "picks", share: "picks", touch: "timeouts", "pick-of": "groups" },
   ...{ hash: "hashes", "hash-share": "hashes", "hash-of": "hash-groups" },
   ...{ draw: "draws", "draw-share": "draws", "draw-of": "draw-groups" },
 };
@@ -43,8 +44,8 @@ export function branchTo(chain: string): Branch | undefined {
       : isShare
         ? sharedNumber(endpoints)
         : endpoints;
-  // Chains that select a slot return.
-  const verb = map === "hashes" || map === "draws" ? "jump" : "goto";
+  // Chains that select a slot, or set a timeout, return.
+  const verb = map === "hashes" || map === "draws" || map === "timeouts" ? "jump" : "goto";
   return { map, number, verdict: `${verb} ${chain}` };
 }
 
@@ -66,7 +67,6 @@ const KINDS: readonly (readonly [
     /^hash-(\d+)$/,
     (options, slots) => eachWay(options, (way) => slotChain(way, options.family, slots)),
   ],
-  [/^sticky-(\d+)$/, (options, seconds) => shared(partOf(...stickyChains(options, seconds)))],
   [/^share-(\d+)$/, ({ family }, units) => shared(partOf(shareChain(family, units)))],
   [
     /^pick-(\d+)-of-(\d+)$/,
@@ -92,11 +92,13 @@ export function extraPart(options: SkeletonOptions, name: string): Part | undefi
   return undefined;
 }
 
-/** The names of extra chains for these rules' chains; `pick-1` to `pick-64` always exist. PURE. */
+/** Whether a chain of this name is an extra one; those for 1 to 64 slots always exist. PURE. */
 export function isExtra(name: string): boolean {
-  const [, slots] = /^pick-(\d+)$/.exec(name) ?? [];
-  if (slots !== undefined) return Number(slots) > USUAL_SLOTS;
-  return KINDS.some(([pattern]) => pattern.test(name));
+  const [, slots] = /^(?:pick|hash|draw)-(\d+)$/.exec(name) ?? [];
+  return (
+    (slots === undefined || Number(slots) > USUAL_SLOTS) &&
+    KINDS.some(([pattern]) => pattern.test(name))
+  );
 }
 
 /** These chains, and what leads to them. PURE. */

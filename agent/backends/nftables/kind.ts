@@ -13,41 +13,42 @@ import type { BackendConfig, BackendKind, ReadyBackend } from "../backend-kind.t
 import { digitsOf, serviceKey } from "../nft/service-key.ts";
 import type { Requirements } from "../requirements.ts";
 import { NftablesBackend } from "./backend.ts";
-import { SETS, TABLE, tableOf } from "./sets.ts";
+import { SETS, type SkeletonOptions, TABLE, tableOf } from "./sets.ts";
 import { renderSkeleton } from "./skeleton-text.ts";
 import { splitKey } from "./state.ts";
 
 /** A range for documentation of each family (RFC 5737, RFC 3849). */
 const RANGE = { IPv4: "192.0.2.0/24", IPv6: "2001:db8::/32" } as const;
 
+type Affinity = SkeletonOptions["affinity"];
+
 /** What nft and the kernel of this node can do with our rules. */
 interface Support {
   /** Why they reject the skeleton; undefined if they accept it. */
   readonly rejects: string | undefined;
-  /** True if they accept the chains for ClientIP affinity, and those that remember clients (`SkeletonOptions.remembers`). */
-  readonly affinity: boolean;
-  readonly remembers: boolean;
+  /** The best way of ClientIP affinity that they accept. */
+  readonly affinity: Affinity;
 }
 
 /** Tries the skeleton, without leaving anything behind. Never rejects. */
 async function supportOf(family: Family, stop?: AbortSignal): Promise<Support> {
-  const rejects = await trial({ family, remembers: false }, [], stop);
-  const sticky = async (remembers: boolean) =>
-    (await trial({ family, remembers }, ["hash-1", "sticky-1"], stop)) === undefined;
-  const affinity = rejects === undefined && (await sticky(false));
-  return { rejects, affinity, remembers: affinity && (await sticky(true)) };
+  const ways = ["remembered", "hashed"] as const;
+  for (const affinity of ways)
+    if ((await trial(family, affinity, stop)) === undefined)
+      return { rejects: undefined, affinity };
+  return { rejects: await trial(family, "unsupported", stop), affinity: "unsupported" };
 }
 
-/** The message of nft; undefined if it accepts the table with these extra chains. */
+/** The message of nft; undefined if it accepts the table. */
 async function trial(
-  { family, remembers }: { readonly family: Family; readonly remembers: boolean },
-  extra: readonly string[],
+  family: Family,
+  affinity: Affinity,
   stop: AbortSignal | undefined,
 ): Promise<string | undefined> {
   const range = parseCidr(RANGE[family]);
   if (!isCidr(range)) throw new TypeError(RANGE[family]);
-  const skeleton = { family, clusterSetCidrs: [range], masquerade: NONE, remembers };
-  const text = renderSkeleton(skeleton, extra);
+  const skeleton = { family, clusterSetCidrs: [range], masquerade: NONE, affinity };
+  const text = renderSkeleton(skeleton, []);
   // Another name: an existing table may have sets of another release.
   const input = text.replaceAll("clusterset-proxy", "clusterset-trial");
   try {
@@ -99,14 +100,17 @@ function ready(
     variant: {},
     requirements: REQUIREMENTS,
     open: (family, clusterSetCidrs, options) => {
-      const remembers = supports.get(family)?.remembers ?? true;
-      const skeleton = { family, clusterSetCidrs, masquerade: { mode, podCidrs }, remembers };
+      const affinity = supports.get(family)?.affinity ?? "remembered";
+      const skeleton = { family, clusterSetCidrs, masquerade: { mode, podCidrs }, affinity };
       return {
         backend: new NftablesBackend({ ...skeleton, ...options, commits }),
         reader: { held: (services, stop) => readHeld(family, services, stop) },
       };
     },
-    limits: async (family) => ({ ...UNLIMITED, affinity: supports.get(family)?.affinity ?? true }),
+    limits: async (family) => ({
+      ...UNLIMITED,
+      affinity: supports.get(family)?.affinity !== "unsupported",
+    }),
     watch: () => () => undefined,
   };
 }

@@ -17,7 +17,7 @@ const OPTIONS = {
   family: "IPv4",
   clusterSetCidrs: [cidr("241.0.0.0/8")],
   masquerade: { mode: "none", podCidrs: [] },
-  remembers: true,
+  affinity: "remembered",
 } as const;
 
 /** A kernel with one service of two endpoints, and the state of it. */
@@ -142,12 +142,12 @@ test("the element that leads to a chain follows from the name of the chain", () 
     { map: "picks", number: 2 ** 30 + 7, verdict: "goto share-7" },
     { map: "hashes", number: 3, verdict: "jump hash-3" },
     { map: "draws", number: 2 ** 30 + 7, verdict: "jump draw-share-7" },
-    { map: "timeouts", number: 9, verdict: "goto sticky-9" },
+    { map: "timeouts", number: 9, verdict: "jump touch-9" },
     { map: "groups", number: 3 * 2 ** 20 + 2, verdict: "goto pick-2-of-3" },
     { map: "hash-groups", number: 3 * 2 ** 20 + 2, verdict: "goto hash-2-of-3" },
   ];
   for (const one of branches) assert.deepEqual(branchTo(one.verdict.split(" ")[1] ?? ""), one);
-  for (const chain of ["known-9", "guard", "sent-1-of-2"]) assert.equal(branchTo(chain), undefined);
+  for (const chain of ["known", "guard", "sent-1-of-2"]) assert.equal(branchTo(chain), undefined);
 });
 
 test("a set that was deleted makes a table incomplete; maps that only some chains need may be missing", () => {

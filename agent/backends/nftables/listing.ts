@@ -95,8 +95,7 @@ function chainsOf(
   const number = Number(head?.value ?? 0);
   const units = unitsOf(number);
   const groups = chosen.filter((one) => isUnit(one, units)).map(({ value }) => Number(value));
-  const timeout = affinity === undefined ? undefined : Number.parseInt(affinity, 10);
-  return neededChains({ number, timeout, groups });
+  return neededChains({ number, isSticky: affinity !== undefined, groups });
 }
 
 /** The slots of a service without shares; undefined if they are too many. */

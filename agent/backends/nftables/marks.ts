@@ -1,6 +1,7 @@
 import { commentsOf } from "../nft/chains.ts";
 import { extraPart, isExtra } from "./extra-chains.ts";
-import { type SkeletonOptions, skeletonChains } from "./skeleton.ts";
+import type { SkeletonOptions } from "./sets.ts";
+import { skeletonChains } from "./skeleton.ts";
 
 /** The comment of the only rule of an extra chain to which no map leads any more. */
 export function unusedMark(name: string): string {
@@ -80,7 +81,7 @@ export function marksWithout(marks: readonly string[], deleted: ReadonlySet<stri
 
 /** The chains of rules of any release, and of those that another program wrote. */
 function chainsWith(marks: readonly string[]): Set<string> {
-  return chainsOf(marks.filter((mark) => / (\d+ [0-9a-f]{12}|\?)$/.test(mark)));
+  return chainsOf(marks.filter((mark) => / (\d+ ([0-9a-f]{12}|unused)|\?)$/.test(mark)));
 }
 
 /** What a rule says about the table: its comment, which begins with its chain in any release, or else that another program wrote it. PURE. */

@@ -84,7 +84,7 @@ async function readAsText(family: Family, stop: AbortSignal | undefined): Promis
 /** The base chains, which depend on no option. */
 const HOOKS = hooksOf(
   skeletonChains({
-    ...{ family: "IPv4", clusterSetCidrs: [], remembers: false },
+    ...{ family: "IPv4", clusterSetCidrs: [], affinity: "unsupported" },
     masquerade: { mode: "none", podCidrs: [] },
   }),
 );

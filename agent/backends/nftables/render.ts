@@ -56,7 +56,7 @@ export function renderService(service: VirtualService): (readonly [ServiceKey, D
           sticky === undefined ? undefined : { key, value: `${sticky}`, comment: cut(name) },
         ...parts,
         digest,
-        chains: neededChains({ number, timeout: sticky, groups }),
+        chains: neededChains({ number, isSticky: sticky !== undefined, groups }),
       },
     ];
   });

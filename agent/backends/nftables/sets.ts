@@ -1,5 +1,8 @@
 import type { Family } from "../../../api/address.ts";
+import type { Cidr } from "../../../api/cidr.ts";
 import type { SetLayout } from "../../system/nftables/element.ts";
+import type { MasqueradePolicy } from "../backend.ts";
+import { WORDS } from "../nft/chains.ts";
 
 /** The name of our table, in each family. */
 export const TABLE = "clusterset-proxy";
@@ -24,4 +27,55 @@ export const SETS = {
 /** `ip clusterset-proxy`, as nft names it. */
 export function tableOf(family: Family): string {
   return `${family === "IPv4" ? "ip" : "ip6"} ${TABLE}`;
+}
+
+/** What the skeleton depends on. */
+export interface SkeletonOptions {
+  readonly family: Family;
+  /** The ClusterSet CIDRs of the family. */
+  readonly clusterSetCidrs: readonly Cidr[];
+  readonly masquerade: MasqueradePolicy;
+  /**
+   * How clients of services with affinity get their endpoint: `remembered`, or by hash alone. nft 1.0.6 aborts at the rule that remembers IPv6 clients (an
+   * assertion in netlink_gen_expr); a client then keeps its endpoint as long as the endpoints stay the same.
+   */
+  readonly affinity: "remembered" | "hashed" | "unsupported";
+}
+
+/** Numbers of slots whose chains always exist. */
+export const USUAL_SLOTS = 64;
+
+/** Entries of `clients`: a client of an import that does not fit is not remembered. */
+const MOST_CLIENTS = 262_144;
+
+/**
+ * The sets, by name: type and flags. Numbers have the type of `meta priority`, through which they go. By `type`: after `typeof`, nft
+ * 1.0.6 accepts rules with the set in the transaction that creates it, and in no later one.
+ */
+export function setTypes(family: Family): Readonly<Record<string, string>> {
+  const { type: address } = WORDS[family];
+  const number = "classid";
+  const service = `${address} . inet_proto . inet_service`;
+  const clients = `flags dynamic,timeout; size ${MOST_CLIENTS};`;
+  return {
+    "map services": `type ${service} : ${number};`,
+    "map endpoints": `type ${service} . ${number} : ${address} . inet_service;`,
+    "map affinity": `type ${service} : ${number};`,
+    "map choices": `type ${service} . ${number} : ${number};`,
+    "map clients": `type ${address} . ${address} : ${number}; ${clients}`,
+    "map picks": `type ${number} : verdict;`,
+    "map hashes": `type ${number} : verdict;`,
+    "map timeouts": `type ${number} : verdict;`,
+    "set explicit": `type ${address};`,
+  };
+}
+
+/** The expression of a service's key. */
+export function serviceOf(family: Family): string {
+  return `${WORDS[family].ip} daddr . meta l4proto . th dport`;
+}
+
+/** The rule that translates to the endpoint whose slot or ID `meta priority` has. */
+export function dnat(family: Family): string {
+  return `dnat to ${serviceOf(family)} . meta priority map @endpoints`;
 }

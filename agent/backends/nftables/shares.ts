@@ -1,7 +1,7 @@
 import type { Family } from "../../../api/address.ts";
 import type { Chain } from "../nft/chains.ts";
 import { oneOf, type Way } from "./affinity.ts";
-import { serviceOf } from "./skeleton.ts";
+import { serviceOf } from "./sets.ts";
 
 /**
  * Numbers of services with shares. They are in the sets, so that a new process has to read them as the last one wrote them; none is a number of

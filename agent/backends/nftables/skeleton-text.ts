@@ -2,8 +2,8 @@ import { numberText } from "../../system/nftables/text.ts";
 import { commentsOf, POLICY } from "../nft/chains.ts";
 import { extraPart, type Part, partOf, VERDICT_MAPS } from "./extra-chains.ts";
 import { unusedMark } from "./marks.ts";
-import { tableOf } from "./sets.ts";
-import { type SkeletonOptions, setTypes, skeletonChains } from "./skeleton.ts";
+import { type SkeletonOptions, setTypes, tableOf } from "./sets.ts";
+import { skeletonChains } from "./skeleton.ts";
 
 /**
  * Input of nft that creates or mends the table, with these extra chains; elements stay. `strange`: chains of another release or program, which become empty, because

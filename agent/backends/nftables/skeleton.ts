@@ -1,61 +1,20 @@
-import type { Family } from "../../../api/address.ts";
-import type { Cidr } from "../../../api/cidr.ts";
-import type { MasqueradePolicy } from "../backend.ts";
 import type { Chain } from "../nft/chains.ts";
 import { WORDS } from "../nft/chains.ts";
 import { hairpinRules, policyRules } from "../nft/policy-rules.ts";
-
-/** What the skeleton depends on. */
-export interface SkeletonOptions {
-  readonly family: Family;
-  /** The ClusterSet CIDRs of the family. */
-  readonly clusterSetCidrs: readonly Cidr[];
-  readonly masquerade: MasqueradePolicy;
-  /**
-   * True if clients with affinity are remembered. nft 1.0.6 aborts at the rule for IPv6 (an assertion in netlink_gen_expr); a client then keeps its
-   * endpoint as long as the endpoints stay the same.
-   */
-  readonly remembers: boolean;
-}
-
-/** Numbers of slots whose chains always exist. */
-export const USUAL_SLOTS = 64;
-
-/** Entries of `clients`: a client of an import that does not fit is not remembered. */
-const MOST_CLIENTS = 262_144;
-
-/**
- * The sets, by name: type and flags. Numbers have the type of `meta priority`, through which they go. By `type`: after `typeof`, nft
- * 1.0.6 accepts rules with the set in the transaction that creates it, and in no later one.
- */
-export function setTypes(family: Family): Readonly<Record<string, string>> {
-  const { type: address } = WORDS[family];
-  const number = "classid";
-  const service = `${address} . inet_proto . inet_service`;
-  const clients = `flags dynamic,timeout; size ${MOST_CLIENTS};`;
-  return {
-    "map services": `type ${service} : ${number};`,
-    "map endpoints": `type ${service} . ${number} : ${address} . inet_service;`,
-    "map affinity": `type ${service} : ${number};`,
-    "map choices": `type ${service} . ${number} : ${number};`,
-    "map clients": `type ${address} . ${address} : ${number}; ${clients}`,
-    "map picks": `type ${number} : verdict;`,
-    "map hashes": `type ${number} : verdict;`,
-    "map timeouts": `type ${number} : verdict;`,
-    "set explicit": `type ${address};`,
-  };
-}
+import { affinityChains } from "./affinity.ts";
+import { dnat, type SkeletonOptions, serviceOf, USUAL_SLOTS } from "./sets.ts";
 
 /**
  * The chains that depend on flags only. The first packet of a connection to a VIP takes them as follows; no later packet does.
  *
- * - dispatch: `services` gives the number of slots, `picks` the chain of that number. With affinity, `timeouts` comes first.
+ * - dispatch: services in `affinity` go on to sticky (see `affinityChains`). `services` gives the number of slots, `picks` the chain of that number.
  * - pick-N: one of N slots at random.
  * - translate: DNAT to the endpoint of the slot; else to that of slot 0, because rules and elements of one transaction do not become
  *   visible at once; else drop, because a packet that stays untranslated would keep its connection so.
  * - guard: rejects what is still addressed to a VIP.
  */
-export function skeletonChains({ family, clusterSetCidrs, masquerade }: SkeletonOptions): Chain[] {
+export function skeletonChains(options: SkeletonOptions): Chain[] {
+  const { family, clusterSetCidrs, masquerade, affinity } = options;
   const { ip, unreachable } = WORDS[family];
   const service = serviceOf(family);
   const inRange = (field: string, verdict: string) =>
@@ -85,7 +44,9 @@ export function skeletonChains({ family, clusterSetCidrs, masquerade }: Skeleton
     {
       name: "dispatch",
       rules: [
-        `meta priority set ${service} map @affinity meta priority vmap @timeouts`,
+        ...(affinity === "unsupported"
+          ? []
+          : [`meta priority set ${service} map @affinity goto sticky`]),
         `meta priority set ${service} map @services meta priority vmap @picks`,
       ],
     },
@@ -122,6 +83,7 @@ export function skeletonChains({ family, clusterSetCidrs, masquerade }: Skeleton
       ],
     },
     ...Array.from({ length: USUAL_SLOTS }, (_, i) => pickChain(i + 1)),
+    ...affinityChains(options),
   ];
 }
 
@@ -131,14 +93,4 @@ export function pickChain(slots: number): Chain {
     name: `pick-${slots}`,
     rules: [`meta priority set numgen random mod ${slots}`, "goto translate"],
   };
-}
-
-/** The expression of a service's key. */
-export function serviceOf(family: Family): string {
-  return `${WORDS[family].ip} daddr . meta l4proto . th dport`;
-}
-
-/** The rule that translates to the endpoint whose slot or ID `meta priority` has. */
-export function dnat(family: Family): string {
-  return `dnat to ${serviceOf(family)} . meta priority map @endpoints`;
 }
