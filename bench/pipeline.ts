@@ -2,7 +2,8 @@ import { type AnyBackend, finished, type Transaction } from "../agent/backends/b
 import { IptablesBackend } from "../agent/backends/iptables/backend.ts";
 import type { Flavour } from "../agent/backends/iptables/flavour.ts";
 import { IpvsBackend } from "../agent/backends/ipvs/backend.ts";
-import { NftablesBackend } from "../agent/backends/nftables/backend.ts";
+import { Nftables } from "../agent/backends/nftables/kernel.ts";
+import { TableBackend } from "../agent/backends/table-backend.ts";
 import { Model } from "../agent/model/model.ts";
 import { planImport } from "../agent/plan/plan.ts";
 import { cidr, nodeFact } from "../test/generators/facts.ts";
@@ -29,7 +30,7 @@ export function ipvs(): AnyBackend {
 
 /** nftables. */
 export function nftables(): AnyBackend {
-  return new NftablesBackend({ ...COMMON, affinity: "remembered" });
+  return new TableBackend(new Nftables({ ...COMMON, affinity: "remembered" }));
 }
 
 /** One pass; times in milliseconds. */

@@ -15,10 +15,28 @@ export const AGENT_RULES: readonly Rule[] = [
     why: "Stateless decisions: same facts, same plan.",
   },
   {
-    files: ["agent/backends/{address-bits,backend,cluster-groups,limits,names,requirements}.ts"],
-    may: ["api/**", "agent/plan/virtual-service.ts", "agent/system/program-result.ts"],
+    files: [
+      "agent/backends/{address-bits,backend,cluster-groups,dataplane,limits,names,objects,requirements}.ts",
+    ],
+    may: [
+      "agent/backends/{backend,objects}.ts",
+      "api/**",
+      "agent/plan/virtual-service.ts",
+      "agent/system/program-result.ts",
+    ],
     pure: true,
     why: "The seam: meaning in, kernel objects out.",
+  },
+  {
+    files: ["agent/backends/table-backend.ts"],
+    may: [
+      "agent/backends/{backend,dataplane,objects}.ts",
+      "agent/backends/nft/service-key.ts",
+      "api/**",
+      "agent/plan/virtual-service.ts",
+    ],
+    pure: false,
+    why: "The backend of every dataplane whose objects are in one table.",
   },
   {
     files: ["agent/backends/backend-kind.ts"],
@@ -45,7 +63,7 @@ export const AGENT_RULES: readonly Rule[] = [
   },
   {
     files: [
-      "agent/backends/*/{apply,backend,flavour,kind,kube-proxy-watch,limits,list,list-held,probe,read,read-held,remove,requirements,support}.ts",
+      "agent/backends/*/{apply,backend,flavour,kernel,kind,kube-proxy-watch,limits,list,list-held,probe,read,read-held,remove,requirements,support}.ts",
     ],
     may: [
       "./",
@@ -63,7 +81,7 @@ export const AGENT_RULES: readonly Rule[] = [
     may: [
       "./",
       "api/**",
-      "agent/backends/{address-bits,backend,cluster-groups,requirements}.ts",
+      "agent/backends/{address-bits,backend,cluster-groups,dataplane,objects,requirements}.ts",
       "agent/backends/nft/*",
       "agent/plan/virtual-service.ts",
       "agent/system/ipvs/object.ts",

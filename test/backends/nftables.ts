@@ -51,6 +51,20 @@ export const nftables: TestedBackend = {
         found: [`table-changed table ${table}`],
       },
       {
+        what: "hashes of slots that are flushed",
+        command: `nft flush map ${table} hashes`,
+        found: [`table-changed table ${table}`],
+      },
+      ...(family === "IPv4"
+        ? [
+            {
+              what: "VIPs outside the ClusterSet CIDR that are flushed",
+              command: `nft flush set ${table} explicit`,
+              found: [`table-changed table ${table}`],
+            },
+          ]
+        : []),
+      {
         what: "a number of slots that leads to the chain of another",
         command: `nft 'delete element ${table} picks { 0:2 }; add element ${table} picks { 0:2 : goto pick-1 }'`,
         found: [`table-changed table ${table}`],

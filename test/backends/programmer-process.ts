@@ -27,7 +27,8 @@ async function siteOf({ family, clusterSetCidrs, config, afresh }: Hold): Promis
   backends.set(key, opening);
   const backend = await opening;
   const known = afresh ? undefined : sites.get(family);
-  return { backend, state: known?.state ?? (await backend.read()) };
+  // Other flags come with a new process.
+  return { backend, state: known?.backend === backend ? known.state : await backend.read() };
 }
 
 async function hold(request: Hold): Promise<Held> {

@@ -1,10 +1,19 @@
 import assert from "node:assert/strict";
 import { finished } from "../../agent/backends/backend.ts";
-import { believedState, type Listing, stateOf } from "../../agent/backends/nftables/listing.ts";
-import { SETS } from "../../agent/backends/nftables/sets.ts";
-import { type KernelState, nothing } from "../../agent/backends/nftables/state.ts";
-import type { NftablesTransaction } from "../../agent/backends/nftables/transaction.ts";
+import { Nftables } from "../../agent/backends/nftables/kernel.ts";
+import type { NftablesCommands } from "../../agent/backends/nftables/layout.ts";
+import {
+  believedObjects,
+  chainObjects,
+  type Listing,
+  markOf,
+  serviceObjects,
+} from "../../agent/backends/nftables/listing.ts";
+import { SETS, type SkeletonOptions } from "../../agent/backends/nftables/sets.ts";
+import type { Held } from "../../agent/backends/objects.ts";
+import { TableBackend } from "../../agent/backends/table-backend.ts";
 import type { Element } from "../../agent/system/nftables/element.ts";
+import { parseElement } from "../../agent/system/nftables/text.ts";
 
 /** A chain of the model: its hook, if it is a base chain, and its rules with comments. */
 export interface ModelChain {
@@ -20,12 +29,17 @@ export class ModelNftables {
   /** Elements of maps of verdicts, as nft writes them. */
   branches = new Map<string, Map<string, string>>();
   #exists = false;
+  readonly #options: SkeletonOptions;
 
-  run(tx: NftablesTransaction): void {
-    const before = structuredClone({ ...this.#all });
+  constructor(options: SkeletonOptions) {
+    this.#options = options;
+  }
+
+  run({ commands }: { readonly commands: NftablesCommands }): void {
+    const before = copyOf(this.#all);
     try {
-      for (const line of tx.skeleton.split("\n")) if (line !== "") this.#command(line);
-      for (const group of tx.groups) {
+      for (const line of commands.skeleton.split("\n")) if (line !== "") this.#command(line);
+      for (const group of commands.groups) {
         for (const change of group) {
           const set = this.elements.get(change.set.name) ?? assert.fail(change.set.name);
           if (change.kind === "delete")
@@ -37,6 +51,7 @@ export class ModelNftables {
             }
         }
       }
+      for (const line of commands.garbage.split("\n")) if (line !== "") this.#command(line);
       this.#checkBranches();
     } catch (error) {
       this.#all = before;
@@ -44,29 +59,40 @@ export class ModelNftables {
     }
   }
 
-  /** Deletes chains that a transaction calls garbage. */
-  collect({ garbage }: NftablesTransaction): void {
-    for (const line of garbage.split("\n")) if (line !== "") this.#command(line);
-    this.#checkBranches();
-  }
-
   /** What a complete read returns. */
-  read(): KernelState {
-    return this.#exists ? finished(stateOf(...this.#listing)) : nothing();
+  read(options: SkeletonOptions = this.#options): Held {
+    return new Map([...this.#chainObjects(options), ...finished(serviceObjects(this.#listing))]);
   }
 
   /** What a new process believes. */
-  believed(): KernelState | undefined {
-    return this.#exists ? finished(believedState(...this.#listing)) : nothing();
+  believed(options: SkeletonOptions = this.#options): Held | undefined {
+    const services = finished(believedObjects(this.#listing));
+    return services && new Map([...this.#chainObjects(options), ...services]);
   }
 
-  get #listing(): [Listing, string[]] {
+  #chainObjects(options: SkeletonOptions): Held {
+    const marks = [...this.chains].flatMap(([name, { rules }]) =>
+      rules.map((rule) => markOf(name, / comment "(.*)"$/.exec(rule)?.[1] ?? "")),
+    );
+    return chainObjects(options, { marks, elementsOf: (set) => this.#elementsOf(set) });
+  }
+
+  #elementsOf(set: string): (Element | undefined)[] | undefined {
+    const elements = this.elements.get(set);
+    if (elements !== undefined) return [...elements.values()];
+    const branches = this.branches.get(set);
+    const number = (text: string) =>
+      parseElement({ name: set, key: ["number"] }, { fields: [text], value: [], comment: "" });
+    return (
+      branches &&
+      [...branches].map(([key, value]) => ({ ...(number(key) ?? assert.fail(key)), value }))
+    );
+  }
+
+  get #listing(): Listing {
     const names = Object.keys(SETS) as (keyof typeof SETS)[];
     const listing = names.map((name) => [name, [...(this.elements.get(name)?.values() ?? [])]]);
-    const comments = [...this.chains.values()].flatMap(({ rules }) =>
-      rules.map((rule) => / comment "(.*)"$/.exec(rule)?.[1] ?? ""),
-    );
-    return [Object.fromEntries(listing) as Listing, comments];
+    return Object.fromEntries(listing) as Listing;
   }
 
   get #all() {
@@ -84,7 +110,8 @@ export class ModelNftables {
       /^(\S+) (\S+) ip6? clusterset-proxy ?(\S*) ?(.*)$/.exec(line) ?? assert.fail(line);
     const chain = () => this.chains.get(name) ?? assert.fail(`no chain ${name}`);
     if (verb === "add" && kind === "table") this.#exists = true;
-    else if (verb === "delete" && kind === "table") this.#all = { ...new ModelNftables().#all };
+    else if (verb === "delete" && kind === "table")
+      this.#all = { ...new ModelNftables(this.#options).#all };
     else if (verb === "flush" && kind === "map") this.branches.get(name)?.clear();
     else if (kind === "map" || kind === "set") this.#addSet(name, rest);
     else if (verb === "add" && kind === "chain") {
@@ -92,7 +119,7 @@ export class ModelNftables {
       if (hook !== undefined) assert.ok(!this.chains.has(name), line);
       if (!this.chains.has(name)) this.chains.set(name, { rules: [], ...(hook && { hook }) });
     } else if (verb === "flush" && kind === "chain") chain().rules = [];
-    else if (verb === "delete" && kind === "chain") this.chains.delete(name);
+    else if (verb === "delete" && kind === "chain") assert.ok(this.chains.delete(name), line);
     else if (verb === "add" && kind === "rule") chain().rules.push(rest);
     else if (verb === "add" && kind === "element") {
       const [, number = "", verdict = ""] = /^\{ (\S+) : (.*) \}$/.exec(rest) ?? assert.fail(line);
@@ -119,4 +146,20 @@ export class ModelNftables {
       if (target !== undefined) assert.ok(this.chains.has(target), `no chain ${target}`);
     }
   }
+}
+
+type All = Pick<ModelNftables, "chains" | "elements" | "branches"> & { readonly exists: boolean };
+
+function copyOf({ chains, elements, branches, exists }: All): All {
+  const copies = <Value>(maps: ReadonlyMap<string, ReadonlyMap<string, Value>>) =>
+    new Map([...maps].map(([name, map]) => [name, new Map(map)]));
+  return {
+    chains: new Map([...chains].map(([name, one]) => [name, { ...one, rules: [...one.rules] }])),
+    ...{ elements: copies(elements), branches: copies(branches), exists },
+  };
+}
+
+/** The pure part of the nftables backend. */
+export function nftablesBackend(options: SkeletonOptions) {
+  return new TableBackend(new Nftables(options));
 }

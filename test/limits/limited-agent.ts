@@ -8,7 +8,8 @@ import {
 } from "../../agent/backends/backend.ts";
 import { IptablesBackend } from "../../agent/backends/iptables/backend.ts";
 import { IpvsBackend } from "../../agent/backends/ipvs/backend.ts";
-import { NftablesBackend } from "../../agent/backends/nftables/backend.ts";
+import { Nftables } from "../../agent/backends/nftables/kernel.ts";
+import { TableBackend } from "../../agent/backends/table-backend.ts";
 import { FLAGS } from "../../agent/config/flags.ts";
 import { ConntrackFollower } from "../../agent/conntrack/conntrack-follower.ts";
 import type { ImportFact, SliceFact } from "../../agent/model/facts.ts";
@@ -75,10 +76,15 @@ const BACKENDS = {
       steps.map((step) => (step.kind === "ipvs" ? step.commands.length : 0)),
     ),
   nftables: () =>
-    accepting(new NftablesBackend({ ...OPTIONS, affinity: "remembered" }), ({ groups }) =>
-      groups.map((group) =>
-        group.reduce((sum, one) => sum + (one.kind === "add" ? one.elements : one.keys).length, 0),
-      ),
+    accepting(
+      new TableBackend(new Nftables({ ...OPTIONS, affinity: "remembered" })),
+      ({ commands }) =>
+        commands.groups.map((group) =>
+          group.reduce(
+            (sum, one) => sum + (one.kind === "add" ? one.elements : one.keys).length,
+            0,
+          ),
+        ),
     ),
 };
 /** A backend of the tests. */

@@ -1,12 +1,10 @@
 import assert from "node:assert/strict";
 import { finished } from "../../agent/backends/backend.ts";
-import { NftablesRuleset } from "../../agent/backends/nftables/backend.ts";
-import { diff } from "../../agent/backends/nftables/diff.ts";
 import { destination } from "../../agent/plan/virtual-service.ts";
 import { numberText } from "../../agent/system/nftables/text.ts";
 import { type Address, addressFromHex } from "../../api/address.ts";
 import { contains, ofFamily } from "../../api/cidr.ts";
-import { ModelNftables } from "../doubles/model-nftables.ts";
+import { ModelNftables, nftablesBackend } from "../doubles/model-nftables.ts";
 import { address, cidr } from "../generators/facts.ts";
 import { andDraw, CERTAIN, type Chance } from "./chance.ts";
 import { hasBits } from "./has-bits.ts";
@@ -46,11 +44,12 @@ export function programNftables({ services, family, node, masquerade }: Programm
   const clusterSetCidrs = ofFamily(node.clusterSetCidrs, family);
   const policy = { mode: masquerade, podCidrs: node.podCidrs };
   const options = { family, clusterSetCidrs, masquerade: policy, affinity: "remembered" } as const;
-  const kernel = new ModelNftables();
+  const kernel = new ModelNftables(options);
+  const backend = nftablesBackend(options);
   const write = (desired: Programming["services"]) => {
-    const ruleset = new NftablesRuleset();
+    const ruleset = backend.ruleset();
     setAll(ruleset, desired, family);
-    kernel.run(finished(diff(kernel.read(), finished(ruleset.take()), options)));
+    kernel.run(finished(backend.diff(kernel.read(), finished(ruleset.take()))));
   };
   write(services);
   return {

@@ -7,10 +7,9 @@ import { IpvsRuleset } from "../../agent/backends/ipvs/backend.ts";
 import * as ipvs from "../../agent/backends/ipvs/diff.ts";
 import * as state from "../../agent/backends/ipvs/state.ts";
 import type { IpvsTransaction } from "../../agent/backends/ipvs/transaction.ts";
-import { NftablesRuleset } from "../../agent/backends/nftables/backend.ts";
-import * as nft from "../../agent/backends/nftables/diff.ts";
-import * as nftState from "../../agent/backends/nftables/state.ts";
-import type { NftablesTransaction } from "../../agent/backends/nftables/transaction.ts";
+import type { Content, NftablesCommands } from "../../agent/backends/nftables/layout.ts";
+import type { Changes, Held } from "../../agent/backends/objects.ts";
+import type { TableTransaction } from "../../agent/backends/table-backend.ts";
 import { Model } from "../../agent/model/model.ts";
 import { planImport } from "../../agent/plan/plan.ts";
 import type { Family } from "../../api/address.ts";
@@ -19,7 +18,7 @@ import type { ObjectKey } from "../../api/names.ts";
 import { stateOf } from "../doubles/iptables/backend.ts";
 import { FakeIptables } from "../doubles/iptables/iptables.ts";
 import { ModelIpvs } from "../doubles/model-ipvs.ts";
-import { ModelNftables } from "../doubles/model-nftables.ts";
+import { ModelNftables, nftablesBackend } from "../doubles/model-nftables.ts";
 import { nodeFact } from "../generators/facts.ts";
 import { applyEvent, type Event } from "../generators/histories.ts";
 
@@ -104,18 +103,16 @@ export function pureIpvs(
 export function pureNftables(
   family: Family,
   ranges?: readonly Cidr[],
-): Pure<nftState.KernelState, nftState.Changes, NftablesTransaction> {
+): Pure<Held, Changes<Content>, TableTransaction<Content, NftablesCommands>> {
   const options = { ...optionsOf(family, ranges), affinity: "remembered" } as const;
+  const backend = nftablesBackend(options);
   return {
-    ruleset: () => new NftablesRuleset(),
-    empty: nftState.nothing,
-    diff: (state, changes) => nft.diff(state, changes, options),
-    kernel: () => new ModelNftables(),
+    ruleset: () => backend.ruleset(),
+    empty: () => backend.empty(),
+    diff: (state, changes) => backend.diff(state, changes),
+    kernel: () => new ModelNftables(options),
     // Chains that a service needed stay.
-    shown: ({ rules, ...state }) => ({
-      ...state,
-      rules: rules.filter((mark) => !/^(pick|hash|draw|share|sticky|known|assign)-/.test(mark)),
-    }),
+    shown: (held) => new Map([...held].filter(([id]) => !id.startsWith("chain "))),
   };
 }
 

@@ -4,10 +4,12 @@ import { type SkeletonOptions, USUAL_SLOTS } from "./sets.ts";
 import {
   groupChain,
   groupNumber,
+  groupOf,
   shareChain,
   sharedNumber,
   stickyGroupChain,
   stickyShareChain,
+  unitsOf,
 } from "./shares.ts";
 import { pickChain } from "./skeleton.ts";
 
@@ -51,8 +53,6 @@ export function branchTo(chain: string): Branch | undefined {
 
 /** A part of the skeleton. The comments of its rules have a digest of all its rules. */
 export interface Part {
-  /** Names of maps of verdicts that only such parts need. */
-  readonly maps?: readonly string[];
   readonly chains: readonly Chain[];
   readonly branches: readonly Branch[];
 }
@@ -67,11 +67,8 @@ const KINDS: readonly (readonly [
     /^hash-(\d+)$/,
     (options, slots) => eachWay(options, (way) => slotChain(way, options.family, slots)),
   ],
-  [/^share-(\d+)$/, ({ family }, units) => shared(partOf(shareChain(family, units)))],
-  [
-    /^pick-(\d+)-of-(\d+)$/,
-    (_, endpoints, group) => shared(partOf(groupChain({ endpoints, group }))),
-  ],
+  [/^share-(\d+)$/, ({ family }, units) => partOf(shareChain(family, units))],
+  [/^pick-(\d+)-of-(\d+)$/, (_, endpoints, group) => partOf(groupChain({ endpoints, group }))],
   [
     /^hash-share-(\d+)$/,
     (options, units) => eachWay(options, (way) => stickyShareChain(way, options.family, units)),
@@ -108,12 +105,52 @@ export function partOf(...chains: readonly Chain[]): Part {
 
 /** What clients with affinity need: chains by hash and at random. They exist together, under the name of the former. */
 function eachWay(options: SkeletonOptions, chainOf: (way: Way) => Chain): Part {
-  return shared(partOf(...waysOf(options).map(chainOf)));
+  return partOf(...waysOf(options).map(chainOf));
 }
 
-/** Maps of verdicts that tables of earlier releases lack. */
-export const SHARED_MAPS: readonly string[] = ["groups", "hash-groups", "draws", "draw-groups"];
+/** The numbers in a service's elements that lead to chains. */
+export interface ServiceNumbers {
+  /** In `services`. */
+  readonly number: number;
+  /** True if the service is in `affinity`. */
+  readonly isSticky: boolean;
+  /** In `choices`, with shares: those of its groups, in any order. */
+  readonly groups: readonly number[];
+}
 
-function shared(part: Part): Part {
-  return { ...part, maps: SHARED_MAPS };
+const NONE: readonly string[] = [];
+
+/** The chains that a service with these numbers needs, besides those that always exist. PURE. */
+export function neededChains({ number, isSticky, groups }: ServiceNumbers): readonly string[] {
+  if (number === 0) return NONE;
+  const units = unitsOf(number);
+  const pick = isSticky ? "hash" : "pick";
+  if (units === undefined) return number > USUAL_SLOTS ? [`${pick}-${number}`] : NONE;
+  const picks = [...new Set(groups)].flatMap((one) => {
+    const found = groupOf(one);
+    return found === undefined ? [] : [`${pick}-${found.endpoints}-of-${found.group}`];
+  });
+  return [isSticky ? `hash-share-${units}` : `share-${units}`, ...picks.sort()];
+}
+
+/** The comment of the only rule of an extra chain to which no map leads any more. */
+export function unusedMark(name: string): string {
+  return `${name} 1 unused`;
+}
+
+/** The extra chain that a chain is a part of; undefined if it is part of none. PURE. */
+export function partNameOf(chain: string): string | undefined {
+  const name = chain.replace(/^draw-/, "hash-");
+  return isExtra(name) ? name : undefined;
+}
+
+/** The names of all chains of these parts. PURE. */
+export function chainNames(options: SkeletonOptions, parts: Iterable<string>): Set<string> {
+  const chains = [...parts].flatMap((name) => extraPart(options, name)?.chains ?? []);
+  return new Set(chains.map(({ name }) => name));
+}
+
+/** True for the name of a chain that nft accepts as it is. PURE. */
+export function isChainName(name: string): boolean {
+  return /^[A-Za-z][\w.-]*$/.test(name);
 }

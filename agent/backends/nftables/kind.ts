@@ -12,10 +12,11 @@ import { type HeldPort, UNLIMITED } from "../backend.ts";
 import type { BackendConfig, BackendKind, ReadyBackend } from "../backend-kind.ts";
 import { digitsOf, serviceKey } from "../nft/service-key.ts";
 import type { Requirements } from "../requirements.ts";
-import { NftablesBackend } from "./backend.ts";
+import { TableBackend } from "../table-backend.ts";
+import { splitKey } from "./elements.ts";
+import { Nftables } from "./kernel.ts";
 import { SETS, type SkeletonOptions, TABLE, tableOf } from "./sets.ts";
 import { renderSkeleton } from "./skeleton-text.ts";
-import { splitKey } from "./state.ts";
 
 /** A range for documentation of each family (RFC 5737, RFC 3849). */
 const RANGE = { IPv4: "192.0.2.0/24", IPv6: "2001:db8::/32" } as const;
@@ -103,7 +104,7 @@ function ready(
       const affinity = supports.get(family)?.affinity ?? "remembered";
       const skeleton = { family, clusterSetCidrs, masquerade: { mode, podCidrs }, affinity };
       return {
-        backend: new NftablesBackend({ ...skeleton, ...options, commits }),
+        backend: new TableBackend(new Nftables({ ...skeleton, ...options, commits })),
         reader: { held: (services, stop) => readHeld(family, services, stop) },
       };
     },

@@ -1,17 +1,13 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { ModelNftables } from "../../../test/doubles/model-nftables.ts";
+import { ModelNftables, nftablesBackend } from "../../../test/doubles/model-nftables.ts";
 import { cidr } from "../../../test/generators/facts.ts";
 import { virtualService } from "../../../test/generators/services.ts";
 import type { VirtualService } from "../../plan/virtual-service.ts";
 import { finished } from "../backend.ts";
 import { elementLines } from "../nft/elements.ts";
-import { compare, NftablesRuleset } from "./backend.ts";
-import { diff } from "./diff.ts";
-import { branchTo, SHARED_MAPS } from "./extra-chains.ts";
-import { withGaps } from "./read.ts";
-import { SETS } from "./sets.ts";
-import { type KernelState, nothing } from "./state.ts";
+import { branchTo } from "./extra-chains.ts";
+import { SETS, SKELETON, WHOLE } from "./sets.ts";
 
 const OPTIONS = {
   family: "IPv4",
@@ -22,8 +18,9 @@ const OPTIONS = {
 
 /** A kernel with one service of two endpoints, and the state of it. */
 function programmed(affinitySeconds?: number, shares?: VirtualService["shares"]): ModelNftables {
-  const kernel = new ModelNftables();
-  const ruleset = new NftablesRuleset();
+  const kernel = new ModelNftables(OPTIONS);
+  const backend = nftablesBackend(OPTIONS);
+  const ruleset = backend.ruleset();
   const endpoints = ["10.1.0.11", "10.2.0.11"].map((address, i) => ({
     ...{ address, port: 8080, cluster: `c${i + 1}` },
   }));
@@ -33,7 +30,7 @@ function programmed(affinitySeconds?: number, shares?: VirtualService["shares"])
     ...(shares && { shares }),
   });
   ruleset.set("demo/serve", [service]);
-  kernel.run(finished(diff(nothing(), finished(ruleset.take()), OPTIONS)));
+  kernel.run(finished(backend.diff(new Map(), finished(ruleset.take()))));
   return kernel;
 }
 
@@ -87,54 +84,79 @@ describe("endpoints that are not read", () => {
     const endpoints = sets(kernel, "endpoints");
     for (const one of endpoints.values())
       endpoints.set(one.key, { ...one, value: "0a060606 8080" });
-    const believed: KernelState = kernel.believed() ?? assert.fail();
-    const drift = compare(believed, kernel.read(), "IPv4");
+    const believed = kernel.believed() ?? assert.fail();
+    const drift = nftablesBackend(OPTIONS).compare(believed, kernel.read());
     assert.deepEqual(drift, [{ reason: "elements-changed", what: "TCP 241.0.0.10 80" }]);
   });
 });
 
-const RULES = [
-  "guard 1 a",
-  "pick-1 1 b",
-  "pick-2 1 c",
-  "pick-2 2 c",
-  "hash-3 1 d",
-  "sticky-9 1 unused",
-];
-const FOUND = {
-  picks: { 1: "goto pick-1", 2: "goto pick-2" },
-  hashes: { 3: "jump hash-3" },
-  timeouts: {},
-};
-type Verdicts = Readonly<Record<string, Readonly<Record<number, string>> | undefined>>;
+describe("what other programs do to the table is found by listing", () => {
+  const CHANGED: readonly (readonly [what: string, change: (kernel: ModelNftables) => void])[] = [
+    ["a rule that is deleted", ({ chains }) => chains.get("guard")?.rules.pop()],
+    ["a rule that is inserted", ({ chains }) => chains.get("guard")?.rules.unshift("accept")],
+    ["a rule that is written twice", ({ chains }) => repeat(chains.get("translate"))],
+    ["a chain that is flushed", ({ chains }) => chains.set("pick-2", { rules: [] })],
+    [
+      "a chain that only one service needs, flushed",
+      ({ chains }) => chains.set("share-3", { rules: [] }),
+    ],
+    ["a chain of another program", ({ chains }) => chains.set("mine", { rules: ["drop"] })],
+    ["a map of verdicts that is flushed", ({ branches }) => branches.get("picks")?.clear()],
+    ["one that is deleted", ({ branches }) => branches.delete("draws")],
+    [
+      "an element that leads elsewhere",
+      ({ branches }) => branches.get("picks")?.set("0:2", "goto pick-1"),
+    ],
+    [
+      "one by another number",
+      ({ branches }) => branches.get("hashes")?.set("0:100", "jump hash-1"),
+    ],
+    ["one that is missing", ({ branches }) => branches.get("timeouts")?.delete("0:3c")],
+    [
+      "one to a chain that only one service needs, missing",
+      ({ branches }) => branches.get("groups")?.clear(),
+    ],
+    ["a set that is deleted", ({ elements }) => elements.delete("choices")],
+  ];
+  for (const [what, change] of CHANGED)
+    test(`${what}: the skeleton is not whole`, () => {
+      const kernel = programmed(undefined, [
+        { cluster: "c1", weight: 2 },
+        { cluster: "c2", weight: 1 },
+      ]);
+      assert.equal(kernel.read().get(SKELETON)?.digest, WHOLE);
+      const before = kernel.read();
+      change(kernel);
+      assert.notEqual(kernel.read().get(SKELETON)?.digest, WHOLE);
+      const [first] = nftablesBackend(OPTIONS).compare(before, kernel.read());
+      assert.equal(first?.reason, "table-changed");
+    });
 
-/** True if the table with these verdicts in its maps, besides the static sets, is taken for whole. */
-function isWhole(verdicts: Verdicts): boolean {
-  const empty = Object.fromEntries(Object.keys(SETS).map((name) => [name, {}]));
-  const all = new Map(Object.entries<Verdicts[string]>({ ...empty, ...verdicts }));
-  const elementsOf = (set: string) => {
-    const found = all.get(set);
-    return found && Object.entries(found).map(([key, value]) => ({ key, value, comment: "" }));
-  };
-  return withGaps(RULES, elementsOf) === RULES;
+  for (const set of Object.keys(SETS))
+    test(`elements of ${set} that are flushed, and one that is added`, () => {
+      const kernel = programmed(60);
+      const before = kernel.read();
+      const [key = ""] = sets(kernel, "services").keys();
+      const fields = set === "endpoints" || set === "choices" ? `${key} 77` : key;
+      const explicit = set === "explicit";
+      if (!explicit) sets(kernel, set).clear();
+      const compare = () => nftablesBackend(OPTIONS).compare(before, kernel.read());
+      if (!explicit) assert.equal(compare()[0]?.what, "TCP 241.0.0.10 80");
+      const added = explicit ? "c6336407" : fields;
+      sets(kernel, set).set(added, { key: added, value: "0a060606 80", comment: "" });
+      assert.equal(compare()[0]?.reason, explicit ? "table-changed" : "elements-changed");
+    });
+
+  test("a table that is deleted", () => {
+    const before = programmed().read();
+    const [first] = nftablesBackend(OPTIONS).compare(before, new ModelNftables(OPTIONS).read());
+    assert.equal(first?.reason, "table-missing");
+  });
+});
+
+function repeat(chain: { rules: string[] } | undefined): void {
+  chain?.rules.push(...chain.rules.slice(0, 1));
 }
-
-test("a table has one element in a map of verdicts for each chain that it leads to, but for unused ones", () => {
-  assert.ok(isWhole(FOUND));
-  assert.equal(isWhole({ ...FOUND, picks: {} }), false, "flushed");
-  assert.equal(
-    isWhole({ ...FOUND, picks: { ...FOUND.picks, 3: "goto pick-2" } }),
-    false,
-    "one more",
-  );
-  assert.equal(isWhole({ ...FOUND, timeouts: { 9: "goto sticky-9" } }), false);
-});
-
-test("an element of a map of verdicts that leads elsewhere, or by another number, makes a table incomplete", () => {
-  for (const verdict of ["goto pick-1", "jump pick-2", "other"])
-    assert.equal(isWhole({ ...FOUND, picks: { 1: "goto pick-1", 2: verdict } }), false, verdict);
-  assert.equal(isWhole({ ...FOUND, picks: { 1: "goto pick-1", 3: "goto pick-2" } }), false);
-});
 
 test("the element that leads to a chain follows from the name of the chain", () => {
   const branches = [
@@ -148,26 +170,6 @@ test("the element that leads to a chain follows from the name of the chain", () 
   ];
   for (const one of branches) assert.deepEqual(branchTo(one.verdict.split(" ")[1] ?? ""), one);
   for (const chain of ["known", "guard", "sent-1-of-2"]) assert.equal(branchTo(chain), undefined);
-});
-
-test("a set that was deleted makes a table incomplete; maps that only some chains need may be missing", () => {
-  assert.equal(isWhole({ ...FOUND, choices: undefined }), false);
-  assert.equal(isWhole({ ...FOUND, hashes: undefined }), false);
-  assert.equal(isWhole({ ...FOUND, groups: { 1: "goto pick-1-of-1" } }), false);
-  const shared = Object.fromEntries(SHARED_MAPS.map((map) => [map, {}]));
-  assert.ok(isWhole({ ...FOUND, ...shared }));
-  assert.equal(
-    isWhole({ ...FOUND, ...shared, groups: undefined }),
-    false,
-    "one of them was deleted",
-  );
-});
-
-test("without a table nothing is missing", () => {
-  assert.deepEqual(
-    withGaps([], () => undefined),
-    [],
-  );
 });
 
 test("a line has at most 500 elements", () => {

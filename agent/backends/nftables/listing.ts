@@ -1,74 +1,156 @@
 import type { Element } from "../../system/nftables/element.ts";
+import { commentsOf } from "../nft/chains.ts";
 import type { ServiceKey } from "../nft/service-key.ts";
-import { digestIn, digestOf } from "./digest.ts";
-import { neededChains } from "./needed-chains.ts";
-import type { SETS } from "./sets.ts";
+import type { Held, HeldObject } from "../objects.ts";
+import { digestIn, digestOf, lastFields, serviceObject, splitKey } from "./elements.ts";
+import { branchTo, extraPart, partNameOf, unusedMark, VERDICT_MAPS } from "./extra-chains.ts";
+import { brokenWith, FOREIGN, UNUSED } from "./layout.ts";
+import { chainId, explicitId, SETS, SKELETON, type SkeletonOptions, WHOLE } from "./sets.ts";
 import { groupOf, slotsOf, unitsOf } from "./shares.ts";
-import {
-  contentOf,
-  type KernelService,
-  type KernelState,
-  lastFields,
-  nothing,
-  splitKey,
-} from "./state.ts";
+import { skeletonChains } from "./skeleton.ts";
 
-/** The elements of our sets; undefined for one that does not have the fields of its set. */
-export type Listing = Readonly<Record<keyof typeof SETS, readonly (Element | undefined)[]>>;
+/** The elements of a set; undefined for one that does not have the fields of its set. */
+export type Elements = readonly (Element | undefined)[];
+
+/** The elements of our sets. */
+export type Listing = Readonly<Record<keyof typeof SETS, Elements>>;
 
 /** Endpoints that are believed of a service, at most: any program may have written the number. */
 const MOST_BELIEVED = 100_000;
 
-/** The state of a kernel with these elements, and rules with these comments, computed in short steps. PURE. */
-export function* stateOf(listing: Listing, rules: readonly string[]): Generator<void, KernelState> {
-  const state = stateWithout(listing, rules);
+/** What the rules of a table say about it, besides their comments. */
+export interface Rules {
+  /** Of each rule: its comment, which begins with its chain in any release. An empty text for what no rule shows. */
+  readonly marks: readonly string[];
+  /** The elements of a set; undefined if it does not exist. Absent: not read, and taken for right. */
+  readonly elementsOf?: (set: string) => Elements | undefined;
+}
+
+/** What a rule says about the table: its comment, which begins with its chain in any release, or else that another program wrote it. PURE. */
+export function markOf(chain: string, comment: string): string {
+  return chain === "" || comment.startsWith(`${chain} `) ? comment : `${chain} ?`;
+}
+
+/** The comments of the rules that always exist, and the elements of maps of verdicts that lead to them: always the same. */
+const usual = new WeakMap<SkeletonOptions, ReadonlySet<string>>();
+
+/**
+ * The skeleton and the extra chains of a table. If anything of them is missing, changed or foreign, the skeleton is not whole, and is written again with
+ * all chains. None without rules. PURE.
+ */
+export function chainObjects(options: SkeletonOptions, { marks, elementsOf }: Rules): Held {
+  const held: Held = new Map();
+  if (marks.length === 0) return held;
+  const own = usual.get(options) ?? new Set(commentsOf(skeletonChains(options)));
+  usual.set(options, own);
+  const others = marks.filter((mark) => !own.has(mark));
+  const byPart = Map.groupBy(others, (mark) => partNameOf(chainOf(mark)));
+  for (const [name, found] of byPart) {
+    const digest = name === undefined ? undefined : partDigest(options, name, found);
+    if (name !== undefined && digest !== undefined) held.set(chainId(name), { digest });
+    else return broken(own, others);
+  }
+  // Each once.
+  if (marks.length - others.length !== own.size) return broken(own, others);
+  const parts = [...byPart.keys()].filter(
+    (name) => held.get(chainId(name ?? ""))?.digest === WHOLE,
+  );
+  const chains = [...own, ...others.filter((mark) => parts.includes(partNameOf(chainOf(mark))))];
+  if (elementsOf !== undefined && !hasSets(chains, elementsOf)) return broken(own, others);
+  return held.set(SKELETON, { digest: WHOLE });
+}
+
+/** The digest of an extra chain with these rules; undefined if they are not as they should be. */
+function partDigest(
+  options: SkeletonOptions,
+  name: string,
+  marks: readonly string[],
+): string | undefined {
+  if (marks.length === 1 && marks[0] === unusedMark(name)) return UNUSED;
+  const desired = new Set(commentsOf(extraPart(options, name)?.chains ?? []));
+  const isWhole = marks.length === desired.size && marks.every((mark) => desired.has(mark));
+  return isWhole ? WHOLE : undefined;
+}
+
+/** Only a skeleton, which is written again. The chains that it does not have become empty, because a map may lead to them. */
+function broken(own: ReadonlySet<string>, others: readonly string[]): Held {
+  const chains = new Set(others.map(chainOf).filter((name) => name !== ""));
+  for (const mark of own) chains.delete(chainOf(mark));
+  return new Map([[SKELETON, { digest: brokenWith(chains) }]]);
+}
+
+/** Whether all sets exist, and the maps of verdicts have exactly the elements that lead to the chains of these rules. */
+function hasSets(
+  marks: readonly string[],
+  elementsOf: (set: string) => Elements | undefined,
+): boolean {
+  const chains = new Set(marks.map(chainOf));
+  const branches = Map.groupBy(
+    [...chains].flatMap((chain) => branchTo(chain) ?? []),
+    ({ map }) => map,
+  );
+  const areWhole = VERDICT_MAPS.every((map) => {
+    const desired = branches.get(map) ?? [];
+    const found = elementsOf(map);
+    const verdictBy = new Map(found?.map((one) => [one?.key, one?.value]));
+    return (
+      found?.length === desired.length &&
+      desired.every(({ number, verdict }) => verdictBy.get(`${number}`) === verdict)
+    );
+  });
+  return areWhole && Object.keys(SETS).every((set) => elementsOf(set) !== undefined);
+}
+
+/** A table that is replaced: all that is in it goes. */
+export const REPLACED: Held = new Map([[SKELETON, { digest: FOREIGN }]]);
+
+/** Whether a set has an element that is not of the form that we write. */
+export function isForeign(listing: Listing): boolean {
+  return Object.values(listing).some((some) => some.includes(undefined));
+}
+
+/** The VIPs and services of a table with these elements, computed in short steps. PURE. */
+export function* serviceObjects(listing: Listing): Generator<void, Held> {
+  const held = explicitObjects(listing);
   const endpoints = yield* byService(listing.endpoints);
   const choices = yield* byService(listing.choices);
-  const [heads, affinity] = [byKey(listing.services), contents(listing.affinity)];
+  const [heads, affinity] = [byKey(listing.services), byKey(listing.affinity)];
   const keys = new Set([heads, affinity, endpoints, choices].flatMap((some) => [...some.keys()]));
   for (const key of keys) {
-    const [head, targets, chosen] = [heads.get(key), endpoints.get(key), choices.get(key)];
-    state.services.set(key, {
-      head: head && contentOf(head),
-      affinity: affinity.get(key),
-      endpoints: lastFields(targets ?? []),
-      choices: lastFields(chosen ?? []),
-      digest: digestOf(targets ?? [], chosen ?? []),
-      chains: chainsOf(head, affinity.get(key), chosen ?? []),
-    });
+    const [targets = [], chosen = []] = [endpoints.get(key), choices.get(key)];
+    const digest = digestOf(targets, chosen);
+    const [slots, picks] = [lastFields(targets), lastFields(chosen)];
+    const sets = { endpoints: slots, choices: picks, digest };
+    held.set(key, serviceObject({ head: heads.get(key), affinity: affinity.get(key), ...sets }));
     yield;
   }
-  return state;
+  return held;
 }
 
 /**
  * The same without looking at `endpoints`: the elements in `services` say how many there are, and have a digest of them, which the agent wrote in the same
  * transaction. Undefined if one does not. PURE.
  */
-export function* believedState(
-  listing: Listing,
-  rules: readonly string[],
-): Generator<void, KernelState | undefined> {
-  const state = stateWithout({ ...listing, endpoints: [] }, rules);
+export function* believedObjects(listing: Listing): Generator<void, Held | undefined> {
+  const held = explicitObjects(listing);
   const heads = byKey(listing.services);
   const choices = yield* byService(listing.choices);
-  const affinity = contents(listing.affinity);
+  const affinity = byKey(listing.affinity);
   for (const key of [...choices.keys(), ...affinity.keys()]) if (!heads.has(key)) return undefined;
   for (const [key, head] of heads) {
-    const sticky = affinity.get(key);
-    const believed = believedService(head, sticky, choices.get(key) ?? []);
+    const believed = believedService(head, affinity.get(key), choices.get(key) ?? []);
     if (believed === undefined) return undefined;
-    state.services.set(key, believed);
+    held.set(key, believed);
     yield;
   }
-  return state;
+  return held;
 }
 
 function believedService(
   head: Element,
-  affinity: string | undefined,
+  affinity: Element | undefined,
   chosen: readonly Element[],
-): KernelService | undefined {
+): HeldObject | undefined {
   const number = Number(head.value);
   const digest = number === 0 ? digestOf([], []) : digestIn(head.comment);
   const units = unitsOf(number);
@@ -81,21 +163,7 @@ function believedService(
   // Slot 0 is an endpoint of its own only where it is no other.
   const endpoints = affinity === undefined && units === undefined ? places : ["0", ...places];
   const choices = lastFields(chosen);
-  return {
-    ...{ head: contentOf(head), affinity, endpoints: endpoints.sort(), choices, digest },
-    chains: chainsOf(head, affinity, chosen),
-  };
-}
-
-function chainsOf(
-  head: Element | undefined,
-  affinity: string | undefined,
-  chosen: readonly Element[],
-): readonly string[] {
-  const number = Number(head?.value ?? 0);
-  const units = unitsOf(number);
-  const groups = chosen.filter((one) => isUnit(one, units)).map(({ value }) => Number(value));
-  return neededChains({ number, isSticky: affinity !== undefined, groups });
+  return serviceObject({ head, affinity, endpoints: endpoints.sort(), choices, digest });
 }
 
 /** The slots of a service without shares; undefined if they are too many. */
@@ -116,18 +184,13 @@ function isUnit({ key }: Element, units = 0): boolean {
   return Number(splitKey(key)[1]) < units;
 }
 
-/** Everything but the services. */
-function stateWithout(listing: Listing, rules: readonly string[]): KernelState {
-  const state = nothing();
-  state.rules = [...rules].sort();
-  state.foreign = Object.values(listing).some((some) => some.includes(undefined));
-  for (const one of listing.explicit) if (one) state.explicit.add(one.key);
-  return state;
+function explicitObjects({ explicit }: Listing): Held {
+  return new Map(
+    explicit.flatMap((one) => (one ? [[explicitId(one.key), { digest: WHOLE }]] : [])),
+  );
 }
 
-function* byService(
-  elements: readonly (Element | undefined)[],
-): Generator<void, Map<ServiceKey, Element[]>> {
+function* byService(elements: Elements): Generator<void, Map<ServiceKey, Element[]>> {
   const found = new Map<ServiceKey, Element[]>();
   for (const element of elements) {
     if (element === undefined) continue;
@@ -140,10 +203,11 @@ function* byService(
   return found;
 }
 
-function byKey(elements: readonly (Element | undefined)[]): Map<ServiceKey, Element> {
+function byKey(elements: Elements): Map<ServiceKey, Element> {
   return new Map(elements.flatMap((one) => (one ? [[one.key, one] as const] : [])));
 }
 
-function contents(elements: readonly (Element | undefined)[]): Map<ServiceKey, string> {
-  return new Map([...byKey(elements)].map(([key, one]) => [key, contentOf(one)]));
+/** The chain of a rule with this comment. */
+function chainOf(mark: string): string {
+  return mark.slice(0, mark.indexOf(" "));
 }

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { containsAny } from "../../../api/cidr.ts";
 import {
   type PlannedEndpoint,
   servicePortName,
@@ -6,13 +7,20 @@ import {
 } from "../../plan/virtual-service.ts";
 import type { Element } from "../../system/nftables/element.ts";
 import { clusterGroups } from "../cluster-groups.ts";
-import type { ServiceKey } from "../nft/service-key.ts";
-import { digitsOf } from "../nft/service-key.ts";
+import { digitsOf, keysOf, type ServiceKey } from "../nft/service-key.ts";
+import type { Part } from "../objects.ts";
 import { timeoutOf } from "./affinity.ts";
-import { cut, digestOf, withDigest } from "./digest.ts";
-import { neededChains } from "./needed-chains.ts";
+import {
+  cut,
+  digestOf,
+  lastFields,
+  type ServiceElements,
+  serviceObject,
+  withDigest,
+} from "./elements.ts";
+import { neededChains } from "./extra-chains.ts";
+import { chainId, explicitId, type SkeletonOptions, WHOLE } from "./sets.ts";
 import { type GroupNumber, groupNumber, sharedNumber, slotsOf } from "./shares.ts";
-import type { DesiredService } from "./state.ts";
 
 /** IDs of IPv6 addresses are 32 bits of a hash, from here, so that no ID is the number of a slot. */
 const LEAST_ID = 0x10000;
@@ -34,32 +42,57 @@ interface Slots {
   readonly units: readonly (readonly [group: number, comment: string])[];
 }
 
-/** The elements of one service: those of each of its VIPs. */
-export function renderService(service: VirtualService): (readonly [ServiceKey, DesiredService])[] {
+/** The objects of the kernel that a service needs: those of each of its VIPs, and chains. */
+export function renderService(
+  options: SkeletonOptions,
+  service: VirtualService,
+): Part<ServiceElements | undefined>[] {
   const slots = service.shares === undefined ? equalSlots(service) : sharedSlots(service);
-  const { number } = slots;
-  const groups = slots.units.map(([group]) => group);
+  const { number, units } = slots;
   const name = servicePortName(service);
   const words = `${name} ${service.tier ?? service.reason}`;
-  const seconds = service.affinitySeconds;
-  return digitsOf(service.vips).map((vip) => {
-    const key = `${vip} ${service.protocol} ${service.port}`;
-    const sticky = seconds !== undefined && number > 0 ? timeoutOf(seconds) : undefined;
-    const parts = sticky === undefined ? bySlot(key, slots) : byAddress(key, slots);
-    const digest = digestOf(parts.endpoints, parts.choices);
-    const comment = number === 0 ? cut(words) : withDigest(words, digest);
-    return [
-      key,
-      {
-        head: { key, value: `${number}`, comment },
-        affinity:
-          sticky === undefined ? undefined : { key, value: `${sticky}`, comment: cut(name) },
-        ...parts,
-        digest,
-        chains: neededChains({ number, isSticky: sticky !== undefined, groups }),
-      },
-    ];
-  });
+  const seconds = number === 0 ? undefined : service.affinitySeconds;
+  const groups = units.map(([group]) => group);
+  const chains = neededChains({ number, isSticky: seconds !== undefined, groups });
+  return [
+    ...chains.map((chain) => ({ id: chainId(chain), digest: WHOLE, content: undefined })),
+    ...explicitIds(options, service).map((id) => ({ id, digest: WHOLE, content: undefined })),
+    ...keysOf(service).map((key) => {
+      const sets = seconds === undefined ? bySlot(key, slots) : byAddress(key, slots);
+      const digest = digestOf(sets.endpoints, sets.choices);
+      const head = {
+        ...{ key, value: `${number}` },
+        comment: number === 0 ? cut(words) : withDigest(words, digest),
+      };
+      const affinity =
+        seconds === undefined
+          ? undefined
+          : { key, value: `${timeoutOf(seconds)}`, comment: cut(name) };
+      const [endpoints, choices] = [lastFields(sets.endpoints), lastFields(sets.choices)];
+      return {
+        id: key,
+        ...serviceObject({ head, affinity, endpoints, choices, digest }),
+        // The same text as the facts have.
+        importKey: service.importKey,
+        content: { head, affinity, ...sets },
+      };
+    }),
+  ];
+}
+
+/** The IDs of all objects of a service but chains, whatever its endpoints are. */
+export function idsOf(options: SkeletonOptions, service: VirtualService): string[] {
+  return [...keysOf(service), ...explicitIds(options, service)];
+}
+
+/** The IDs of its VIPs outside the ClusterSet CIDRs. */
+function explicitIds(
+  { family, clusterSetCidrs }: SkeletonOptions,
+  { vips }: VirtualService,
+): string[] {
+  return digitsOf(vips)
+    .filter((hex) => !containsAny(clusterSetCidrs, { family, text: "", hex }))
+    .map(explicitId);
 }
 
 function equalSlots(service: VirtualService): Slots {

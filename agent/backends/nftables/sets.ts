@@ -63,9 +63,6 @@ export function setTypes(family: Family): Readonly<Record<string, string>> {
     "map affinity": `type ${service} : ${number};`,
     "map choices": `type ${service} . ${number} : ${number};`,
     "map clients": `type ${address} . ${address} : ${number}; ${clients}`,
-    "map picks": `type ${number} : verdict;`,
-    "map hashes": `type ${number} : verdict;`,
-    "map timeouts": `type ${number} : verdict;`,
     "set explicit": `type ${address};`,
   };
 }
@@ -79,3 +76,29 @@ export function serviceOf(family: Family): string {
 export function dnat(family: Family): string {
   return `dnat to ${serviceOf(family)} . meta priority map @endpoints`;
 }
+
+/** The ID of the table, its sets, and all chains that depend on flags only: one object. */
+export const SKELETON = "skeleton";
+
+/** The ID of a chain that only some services need. */
+export function chainId(name: string): string {
+  return `chain ${name}`;
+}
+
+/** The chain of such an ID; undefined for another ID. */
+export function chainOfId(id: string): string | undefined {
+  return id.startsWith("chain ") ? id.slice("chain ".length) : undefined;
+}
+
+/** The ID of a VIP outside the ClusterSet CIDRs, by its digits. */
+export function explicitId(hex: string): string {
+  return `explicit ${hex}`;
+}
+
+/** The VIP of such an ID; undefined for another ID. */
+export function explicitOfId(id: string): string | undefined {
+  return id.startsWith("explicit ") ? id.slice("explicit ".length) : undefined;
+}
+
+/** The digest of such an object that is as it should be. */
+export const WHOLE = "whole";

@@ -1,7 +1,13 @@
 import { numberText } from "../../system/nftables/text.ts";
 import { commentsOf, POLICY } from "../nft/chains.ts";
-import { extraPart, type Part, partOf, VERDICT_MAPS } from "./extra-chains.ts";
-import { unusedMark } from "./marks.ts";
+import {
+  chainNames,
+  extraPart,
+  type Part,
+  partOf,
+  unusedMark,
+  VERDICT_MAPS,
+} from "./extra-chains.ts";
 import { type SkeletonOptions, setTypes, tableOf } from "./sets.ts";
 import { skeletonChains } from "./skeleton.ts";
 
@@ -27,7 +33,10 @@ export function renderSkeleton(
       `flush chain ${table} ${name}`,
     ]),
     // They may lead to chains that these options, or this release, do not have, or elsewhere than they should.
-    ...VERDICT_MAPS.flatMap((map) => [addMap(table, map), `flush map ${table} ${map}`]),
+    ...VERDICT_MAPS.flatMap((map) => [
+      `add map ${table} ${map} { type classid : verdict; }`,
+      `flush map ${table} ${map}`,
+    ]),
     ...[...partsOf(options, extra)].flatMap((part) => renderPart(table, part)),
     "",
   ].join("\n");
@@ -58,12 +67,12 @@ export function renderRetired(options: SkeletonOptions, names: Iterable<string>)
   return lines.map((line) => `${line}\n`).join("");
 }
 
-/** Input of nft that deletes retired chains. PURE. */
+/** Input of nft that deletes chains, whether they exist or not. PURE. */
 export function renderDeleted(options: SkeletonOptions, names: Iterable<string>): string {
   const table = tableOf(options.family);
-  const chains = extraParts(options, names).flatMap((part) => part.chains);
+  const chains = new Set([...names].flatMap((name) => [name, ...chainNames(options, [name])]));
   const commands = ["add", "flush", "delete"].flatMap((verb) =>
-    chains.map(({ name }) => `${verb} chain ${table} ${name}`),
+    [...chains].map((name) => `${verb} chain ${table} ${name}`),
   );
   return commands.map((line) => `${line}\n`).join("");
 }
@@ -77,15 +86,10 @@ function extraParts(options: SkeletonOptions, extra: Iterable<string>): Part[] {
   return [...extra].flatMap((name) => extraPart(options, name) ?? []);
 }
 
-function addMap(table: string, map: string): string {
-  return `add map ${table} ${map} { type classid : verdict; }`;
-}
-
 /** A chain that exists is emptied; a base chain is made again, because its hook may be another one. */
-function renderPart(table: string, { maps = [], chains, branches }: Part): string[] {
+function renderPart(table: string, { chains, branches }: Part): string[] {
   const comments = commentsOf(chains).values();
   return [
-    ...maps.map((map) => addMap(table, map)),
     ...chains.flatMap(({ name, hook }) => [
       `add chain ${table} ${name}`,
       `flush chain ${table} ${name}`,

@@ -1,0 +1,208 @@
+import type { ObjectKey } from "../../api/names.ts";
+import type { VirtualService } from "../plan/virtual-service.ts";
+import {
+  type Backend,
+  type Check,
+  type CheckScope,
+  type Drift,
+  type Programmed,
+  type Ruleset,
+  type SetOptions,
+  type Transaction,
+  UNCHANGED,
+} from "./backend.ts";
+import type { Dataplane, Layout } from "./dataplane.ts";
+import { digitsOf } from "./nft/service-key.ts";
+import {
+  accept,
+  type Change,
+  type Changes,
+  changeOf,
+  DesiredObjects,
+  differences,
+  type Held,
+} from "./objects.ts";
+
+/** The owner of what exists without any service. */
+const BASE = "";
+
+/** The backend of one family for any dataplane: what the kernel should hold and holds is one table of objects. */
+export class TableBackend<Content, Commands extends Transaction>
+  implements Backend<Held, Changes<Content>, TableTransaction<Content, Commands>>
+{
+  readonly #dataplane: Dataplane<Content, Commands>;
+  readonly #layout: Layout<Content, Commands>;
+  /** Transactions begun. */
+  #applied = 0;
+  /** What other programs had changed when the last check found no drift. */
+  #checkedAt: string | undefined;
+  /** Whether digests are believed: until something was applied, or a check has read everything. */
+  #believes = true;
+  /** What a check that found drift has read, as long as nothing has changed since: the repair reads the same. */
+  #found: { readonly others: string; readonly held: Held } | undefined;
+
+  constructor(dataplane: Dataplane<Content, Commands>) {
+    this.#dataplane = dataplane;
+    this.#layout = dataplane.layout;
+  }
+
+  ruleset(): ObjectRuleset<Content> {
+    return new ObjectRuleset(this.#layout);
+  }
+
+  empty(): Held {
+    return new Map();
+  }
+
+  programmed(held: Held): Programmed {
+    return programmed(held, (service) => this.#layout.idsOf(service));
+  }
+
+  /** Objects are in tables of ours: nothing foreign can be in the place of one. */
+  conflicts(): readonly [] {
+    return [];
+  }
+
+  *diff(
+    held: Held,
+    changes: Changes<Content>,
+  ): Generator<void, TableTransaction<Content, Commands>> {
+    const change = yield* changeOf(held, changes, this.#layout);
+    return new TableTransaction(change, this.#layout);
+  }
+
+  compare(before: Held, found: Held): readonly Drift[] {
+    return before.size === 0 ? [] : this.#layout.drift(differences(before, found), found);
+  }
+
+  /** Believes digests at a start: the first check reads everything. */
+  async read(stop?: AbortSignal): Promise<Held> {
+    const found = this.#found;
+    this.#found = undefined;
+    if (found !== undefined && found.others === (await this.#dataplane.changes()))
+      return found.held;
+    return this.#dataplane.read(this.#believes ? "believed" : "all", stop);
+  }
+
+  /** Compares everything if another program has changed anything since it was last as it should be. */
+  async check(
+    held: Held,
+    scope: CheckScope = "all",
+    stop?: AbortSignal,
+  ): Promise<Check<TableTransaction<Content, Commands>>> {
+    const others = await this.#dataplane.changes();
+    if (others !== undefined && others === this.#checkedAt) return UNCHANGED;
+    const reading = others === undefined ? "routine" : "prompted";
+    const applied = this.#applied;
+    if (scope === "all") this.#believes = false;
+    const found = await this.#dataplane.read(scope, stop);
+    if (scope === "gone") return { drift: this.#gone(held, found), garbage: undefined, reading };
+    const drift = this.compare(held, found);
+    const isSame = drift.length === 0;
+    this.#checkedAt = isSame ? others : undefined;
+    if (!isSame && others !== undefined && applied === this.#applied)
+      this.#found = { others, held: found };
+    return { drift, garbage: undefined, reading };
+  }
+
+  async apply(tx: TableTransaction<Content, Commands>, held: Held): Promise<void> {
+    this.#applied++;
+    this.#believes = false;
+    this.#found = undefined;
+    tx.settle(held, await this.#dataplane.write(tx.commands));
+  }
+
+  close(): Promise<void> {
+    return this.#dataplane.close();
+  }
+
+  /** Drift of all objects but those of one service each. */
+  #gone(held: Held, found: Held): readonly Drift[] {
+    if (held.size === 0) return [];
+    const base = new Set(this.#layout.base.map(({ id }) => id));
+    const isShared = (id: string) => base.has(id) || this.#layout.isSpare(id);
+    const changed = differences(held, found).filter(isShared);
+    return this.#layout.drift(changed, found);
+  }
+}
+
+/** The desired objects of one family. */
+export class ObjectRuleset<Content> implements Ruleset<Changes<Content>> {
+  readonly #layout: Layout<Content, Transaction>;
+  readonly #objects: DesiredObjects<Content>;
+
+  constructor(layout: Layout<Content, Transaction>) {
+    this.#layout = layout;
+    this.#objects = new DesiredObjects(layout);
+    this.#objects.set(BASE, layout.base);
+  }
+
+  set(key: ObjectKey, services: readonly VirtualService[], { kept = [] }: SetOptions = {}): void {
+    const parts = services.flatMap((service) => this.#layout.parts(service));
+    const ids = kept.flatMap((service) => this.#layout.idsOf(service));
+    this.#objects.set(key, parts, ids);
+  }
+
+  *take(): Generator<void, Changes<Content>> {
+    yield;
+    return this.#objects.take();
+  }
+}
+
+/** A change of the kernel, and of what is known of it. */
+export class TableTransaction<Content, Commands extends Transaction> implements Transaction {
+  readonly commands: Commands;
+  readonly #change: Change<Content>;
+  readonly #layout: Layout<Content, Commands>;
+
+  constructor(change: Change<Content>, layout: Layout<Content, Commands>) {
+    this.#change = change;
+    this.#layout = layout;
+    this.commands = layout.commands(change);
+  }
+
+  get empty(): boolean {
+    return this.commands.empty;
+  }
+
+  get writes(): number {
+    return this.commands.writes;
+  }
+
+  get deletes(): number {
+    return this.commands.deletes;
+  }
+
+  /** Updates what the kernel holds after it has accepted the transaction, but for these objects. */
+  settle(held: Held, undeleted?: ReadonlySet<string>): void {
+    accept(held, this.#change, this.#layout, undeleted);
+  }
+
+  toString(): string {
+    return this.commands.toString();
+  }
+}
+
+/** The services with objects in the kernel. PURE. */
+function programmed(held: Held, idsOf: (service: VirtualService) => readonly string[]): Programmed {
+  let holders: ReadonlyMap<string, ObjectKey | undefined> | undefined;
+  const services = () => held.entries().filter(([, { isForwarded }]) => isForwarded !== undefined);
+  return {
+    get size() {
+      const found = services()
+        .filter(([, { isForwarded }]) => isForwarded === true)
+        .map(([id, { importKey }]) => `${importKey} ${id.slice(id.indexOf(" "))}`);
+      return new Set(found).size;
+    },
+    has: (service) => idsOf(service).some((id) => held.get(id)?.isForwarded === true),
+    holder: (vip) => {
+      holders ??= new Map(
+        services().map(([id, { importKey }]) => [id.slice(0, id.indexOf(" ")), importKey]),
+      );
+      return holders.get(digitsOf([vip])[0] ?? "");
+    },
+    get destinations() {
+      return services().map(([id]) => id);
+    },
+  };
+}
