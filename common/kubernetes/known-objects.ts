@@ -21,6 +21,8 @@ export interface KnownObjectsOptions extends ShareEvents {
   readonly keys?: Iterable<string>;
   /** Maximum objects of a list; default: 200,000. Each takes up to 600 bytes, twice as many of them while a list replaces all. */
   readonly most?: number;
+  /** Maximum objects of an owner. Default: half. */
+  readonly mostOfOwner?: number;
   /** Whose object it is: owners share `most`. Default: its namespace's. */
   readonly ownerOf?: (key: string) => string;
 }
@@ -47,6 +49,7 @@ export class KnownObjects {
     this.#ownerOf = ownerOf;
     this.#shares = new ObjectShares(
       most,
+      options.mostOfOwner ?? Math.ceil(most / 2),
       {
         evicted: (key) => {
           if (!this.#isCounted(this.#entries.get(key))) return;
@@ -55,7 +58,7 @@ export class KnownObjects {
         },
         leavesOut: options.leavesOut,
       },
-      (owner) => this.#keysOf(owner),
+      () => this.#keysByOwner(),
     );
     for (const key of keys) {
       this.#entries.set(key, { uid: "", resourceVersion: "", list: -1, since: 0, response: -1 });
@@ -89,7 +92,7 @@ export class KnownObjects {
   listed(meta: ObjectMeta): boolean {
     const entry = this.#entries.get(meta.key);
     if (entry?.list !== this.#list) {
-      if (!this.#shares.take(this.#ownerOf(meta.key))) return false;
+      if (!this.#shares.take(this.#ownerOf(meta.key), meta.key)) return false;
       // Known objects stay beside those of a list until it is complete.
       if (entry === undefined && this.#entries.size >= 2 * this.#most) throw this.#tooMany();
     }
@@ -109,9 +112,11 @@ export class KnownObjects {
   changed(meta: ObjectMeta): boolean {
     const entry = this.#entries.get(meta.key);
     if (isSame(entry, meta) || isStale(entry, meta)) return false;
-    return this.#isCounted(entry) || this.#shares.take(this.#ownerOf(meta.key))
-      ? this.#set(meta)
-      : false;
+    if (this.#isCounted(entry) || this.#shares.take(this.#ownerOf(meta.key), meta.key)) {
+      return this.#set(meta);
+    }
+    // A response or an earlier list has shown it: what is shown must not become stale.
+    return entry !== undefined && this.#set(meta, entry);
   }
 
   /**
@@ -185,11 +190,16 @@ export class KnownObjects {
     return entry?.list === this.#list;
   }
 
-  /** Keys of an owner's objects, in the order in which they became known. */
-  #keysOf(owner: string): string[] {
-    const keys: string[] = [];
-    for (const [key, entry] of this.#entries)
-      if (this.#isCounted(entry) && this.#ownerOf(key) === owner) keys.push(key);
+  /** Keys of counted objects by owner, in the order in which they became known. */
+  #keysByOwner(): Map<string, string[]> {
+    const keys = new Map<string, string[]>();
+    for (const [key, entry] of this.#entries) {
+      if (!this.#isCounted(entry)) continue;
+      const owner = this.#ownerOf(key);
+      const of = keys.get(owner);
+      if (of === undefined) keys.set(owner, [key]);
+      else of.push(key);
+    }
     return keys;
   }
 

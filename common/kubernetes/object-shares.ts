@@ -6,6 +6,9 @@ export interface ShareEvents {
   readonly leavesOut: (owner: string, isTrue: boolean) => void;
 }
 
+/** Owners that are remembered, at most. */
+const MOST_OWNERS = 1_000;
+
 /**
  * Shares a number of objects among owners, such as namespaces. An owner gets at most half. When all places are taken, an owner that has fewer than another one
  * takes places of the one that has the most. So in the end the shares are max-min fair, in any order of arrival, for the memory of a number for each owner.
@@ -14,40 +17,52 @@ export class ObjectShares {
   readonly #most: number;
   readonly #mostOfOwner: number;
   readonly #events: ShareEvents;
-  readonly #keysOf: (owner: string) => string[];
+  readonly #allKeys: () => Map<string, string[]>;
   /** Objects by owner. */
   readonly #counts = new Map<string, number>();
+  /** Owners by their number of objects, so that the largest one is known without a search. */
+  readonly #owners = new Map<number, Set<string>>();
+  #largest = 0;
   #size = 0;
-  /** Owners of which an object was left out, since the list began and before. */
+  /** Owners of which an object was left out, since the list began and before; the first ones. */
   #leftOut = new Set<string>();
+  /** There are more than are remembered: another cluster chooses the names of owners. */
+  #isMoreLeftOut = false;
   #reported = new Set<string>();
-  /** Keys of owners that have lost places, in the order in which they became known. */
-  readonly #keys = new Map<string, string[]>();
-  /** The owner with the most objects, or nearly the most, and the most that others have. */
-  #largest = { owner: "", next: 0 };
+  /** Keys by owner since an object lost its place, in the order in which they became known. */
+  #keys = new Map<string, string[]>();
 
-  /** `keysOf`: the objects of an owner; the last one loses its place first. */
-  constructor(most: number, events: ShareEvents, keysOf: (owner: string) => string[]) {
+  /** `allKeys`: the objects of each owner; the last one loses its place first. */
+  constructor(
+    most: number,
+    mostOfOwner: number,
+    events: ShareEvents,
+    allKeys: () => Map<string, string[]>,
+  ) {
     this.#most = most;
-    this.#mostOfOwner = Math.ceil(most / 2);
+    this.#mostOfOwner = mostOfOwner;
     this.#events = events;
-    this.#keysOf = keysOf;
+    this.#allKeys = allKeys;
   }
 
   /** True if there is room for an object that was left out. */
   get isRoom(): boolean {
-    return this.#leftOut.values().some((owner) => {
-      return this.#size < this.#most && this.#countOf(owner) < this.#mostOfOwner;
-    });
+    if (this.#size >= this.#most) return false;
+    return (
+      this.#isMoreLeftOut ||
+      this.#leftOut.values().some((owner) => this.#countOf(owner) < this.#mostOf(owner))
+    );
   }
 
   /** A list begins: nothing has a place. */
   begin(): void {
     this.#counts.clear();
+    this.#owners.clear();
+    this.#largest = 0;
     this.#size = 0;
     this.#leftOut = new Set();
-    this.#keys.clear();
-    this.#largest = { owner: "", next: 0 };
+    this.#isMoreLeftOut = false;
+    this.#keys = new Map();
   }
 
   /** The list is complete. */
@@ -59,13 +74,20 @@ export class ObjectShares {
   }
 
   /** Takes a place for an object. False if the object is left out. */
-  take(owner: string): boolean {
+  take(owner: string, key: string): boolean {
     const count = this.#countOf(owner);
     const isTaken =
-      count < this.#mostOfOwner && (this.#size < this.#most || this.#evict(count + 1));
-    if (isTaken) this.#count(owner, 1);
-    else this.#leaveOut(owner);
+      count < this.#mostOf(owner) && (this.#size < this.#most || this.#evict(count + 1));
+    if (isTaken) {
+      this.#count(owner, 1);
+      this.#note(owner, key);
+    } else this.#leaveOut(owner);
     return isTaken;
+  }
+
+  /** Objects without a namespace share with nobody. */
+  #mostOf(owner: string): number {
+    return owner === "" ? this.#most : this.#mostOfOwner;
   }
 
   /** The place of an object is free. */
@@ -76,12 +98,11 @@ export class ObjectShares {
   /** Leaves out an object of the owner with the most, if it has more than `count`. */
   #evict(count: number): boolean {
     while (this.#size >= this.#most) {
-      const owner = this.#findLargest();
-      if (this.#countOf(owner) <= count) return false;
-      const known = this.#keys.get(owner) ?? [];
-      const keys = known.length > 0 ? known : this.#keysOf(owner);
-      this.#keys.set(owner, keys);
-      const key = keys.pop();
+      if (this.#largest <= count) return false;
+      const [owner = ""] = this.#owners.get(this.#largest) ?? [];
+      // One pass for all owners: a pass for each would be quadratic.
+      if ((this.#keys.get(owner)?.length ?? 0) === 0) this.#keys = this.#allKeys();
+      const key = this.#keys.get(owner)?.pop();
       if (key === undefined) return false;
       this.#leaveOut(owner);
       // The handler gives the place back, unless the object was deleted before.
@@ -90,24 +111,21 @@ export class ObjectShares {
     return true;
   }
 
-  /** The last result stays while it is nearly right: two large owners would otherwise cost a search for each object. */
-  #findLargest(): string {
-    const { owner, next } = this.#largest;
-    if (owner !== "" && this.#countOf(owner) >= next - this.#most / 1000) return owner;
-    const largest = { owner: "", most: 0, next: 0 };
-    for (const [name, count] of this.#counts) {
-      largest.next = Math.max(largest.next, Math.min(count, largest.most));
-      if (count > largest.most) Object.assign(largest, { owner: name, most: count });
-    }
-    this.#largest = largest;
-    return largest.owner;
-  }
-
   #leaveOut(owner: string): void {
-    this.#leftOut.add(owner);
-    if (this.#reported.has(owner)) return;
+    if (this.#leftOut.size < MOST_OWNERS) this.#leftOut.add(owner);
+    else this.#isMoreLeftOut ||= !this.#leftOut.has(owner);
+    if (this.#reported.has(owner) || this.#reported.size >= MOST_OWNERS) return;
     this.#reported.add(owner);
     this.#events.leavesOut(owner, true);
+  }
+
+  /** Keys of deleted objects stay until they are met: no more than there are others. */
+  #note(owner: string, key: string): void {
+    if (this.#keys.size === 0) return;
+    const keys = this.#keys.get(owner) ?? [];
+    if (keys.length > 2 * this.#countOf(owner) + 16) this.#keys.delete(owner);
+    else this.#keys.set(owner, keys);
+    keys.push(key);
   }
 
   #countOf(owner: string): number {
@@ -115,11 +133,22 @@ export class ObjectShares {
   }
 
   #count(owner: string, step: number): void {
-    const count = this.#countOf(owner) + step;
-    if (count === 0) this.#counts.delete(owner);
-    else this.#counts.set(owner, count);
+    const before = this.#countOf(owner);
+    const count = before + step;
+    const peers = this.#owners.get(before);
+    peers?.delete(owner);
+    if (peers?.size === 0) this.#owners.delete(before);
+    if (count === 0) {
+      this.#counts.delete(owner);
+      this.#keys.delete(owner);
+    } else {
+      this.#counts.set(owner, count);
+      const others = this.#owners.get(count);
+      if (others === undefined) this.#owners.set(count, new Set([owner]));
+      else others.add(owner);
+    }
     this.#size += step;
-    const largest = this.#largest;
-    if (owner !== largest.owner) largest.next = Math.max(largest.next, count);
+    this.#largest = Math.max(this.#largest, count);
+    while (this.#largest > 0 && !this.#owners.has(this.#largest)) this.#largest--;
   }
 }

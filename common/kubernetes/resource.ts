@@ -18,6 +18,8 @@ export interface ResourceQuery {
   readonly isRare?: boolean;
   /** Maximum objects, which owners share: what is beyond is left out. Default: 200,000. */
   readonly most?: number;
+  /** Maximum objects of an owner; not of objects without a namespace, which share with nobody. Default: half. */
+  readonly mostOfOwner?: number;
   /** The owner of an object. Default: its namespace. */
   readonly ownerOf?: (key: string) => string;
 }

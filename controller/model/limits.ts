@@ -55,8 +55,8 @@ export type OverLimit = (typeof OVER_LIMITS)[number];
 export const MOST_PROBLEMS = 10_000;
 
 /**
- * Objects of each kind in a registry, used or not, which namespaces share. Twice what the quotas admit, and half is the most of one namespace, so that
- * the quotas report first.
+ * Objects of each kind in a registry, used or not, which namespaces share. Twice what the quotas admit, for one namespace, too, so that the quotas report
+ * first, and the oldest objects of a namespace are used.
  */
 export const MOST_REGISTRY_OBJECTS = {
   serviceimports: 2 * MOST_RECORDS,

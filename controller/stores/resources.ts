@@ -20,7 +20,12 @@ import type { ResourceQuery } from "../../common/kubernetes/resource.ts";
 import { LEASES } from "../../common/lease/lease.ts";
 import { CONTROLLERS_LEASE } from "../liveness/control-plane-contact.ts";
 import { MOST_REGISTRY_OBJECTS } from "../model/limits.ts";
-import { namespaceOfService, serviceOfRecord, serviceOfSlice } from "../registry/names.ts";
+import {
+  LEASE_NAME,
+  namespaceOfService,
+  serviceOfRecord,
+  serviceOfSlice,
+} from "../registry/names.ts";
 
 const NO_RECORD = `!${LABEL_RECORD}`;
 const isRare = true;
@@ -82,11 +87,17 @@ export function registryQueries(namespace: string) {
     namespaceOfService(of(namesOf(key).name));
   return {
     serviceimports: queryOf(SERVICE_IMPORTS, {
-      ...{ ...records, most: most.serviceimports, ownerOf: owner(serviceOfRecord) },
+      ...{ ...records, most: most.serviceimports, mostOfOwner: most.serviceimports },
+      ownerOf: owner(serviceOfRecord),
     }),
     endpointslices: queryOf(ENDPOINT_SLICES, {
-      ...{ ...records, most: most.endpointslices, ownerOf: owner(serviceOfSlice) },
+      ...{ ...records, most: most.endpointslices, mostOfOwner: most.endpointslices },
+      ownerOf: owner(serviceOfSlice),
     }),
-    leases: queryOf(LEASES, { ...which, most: most.leases }),
+    leases: queryOf(LEASES, {
+      ...{ ...which, most: most.leases },
+      // The registry's Lease has a place, whatever others write there.
+      ownerOf: (key) => (namesOf(key).name === LEASE_NAME ? LEASE_NAME : ""),
+    }),
   } as const satisfies Readonly<Record<string, ResourceQuery>>;
 }
