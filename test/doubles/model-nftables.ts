@@ -51,6 +51,7 @@ export class ModelNftables {
             }
         }
       }
+      for (const line of commands.retired.split("\n")) if (line !== "") this.#command(line);
       for (const line of commands.garbage.split("\n")) if (line !== "") this.#command(line);
       this.#checkBranches();
     } catch (error) {

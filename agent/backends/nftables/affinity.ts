@@ -66,7 +66,7 @@ export function affinityChains({ family, affinity }: SkeletonOptions): Chain[] {
 }
 
 function rememberingChains(family: Family): Chain[] {
-  const setTimeout = `meta priority set ${serviceOf(family)} map @affinity meta priority vmap @timeouts`;
+  const setTimeout = `meta priority set ${serviceOf(family)} map @affinity meta priority vmap @touches`;
   return [
     ...timeouts().map((seconds) => ({
       name: `touch-${seconds}`,

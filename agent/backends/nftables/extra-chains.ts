@@ -22,13 +22,13 @@ export interface Branch {
 
 /** The maps of verdicts. */
 export const VERDICT_MAPS = [
-  ...["picks", "hashes", "timeouts", "groups", "hash-groups", "draws", "draw-groups"],
+  ...["picks", "hashes", "touches", "groups", "hash-groups", "draws", "draw-groups"],
 ] as const;
 type VerdictMap = (typeof VERDICT_MAPS)[number];
 
 /** The map that leads to a chain, by the name of the chain without its numbers. */
 const MAPS: Readonly<Record<string, VerdictMap>> = {
-  ...{ pick: "picks", share: "picks", touch: "timeouts", "pick-of": "groups" },
+  ...{ pick: "picks", share: "picks", touch: "touches", "pick-of": "groups" },
   ...{ hash: "hashes", "hash-share": "hashes", "hash-of": "hash-groups" },
   ...{ draw: "draws", "draw-share": "draws", "draw-of": "draw-groups" },
 };
@@ -47,7 +47,7 @@ export function branchTo(chain: string): Branch | undefined {
         ? sharedNumber(endpoints)
         : endpoints;
   // Chains that select a slot, or set a timeout, return.
-  const verb = map === "hashes" || map === "draws" || map === "timeouts" ? "jump" : "goto";
+  const verb = map === "hashes" || map === "draws" || map === "touches" ? "jump" : "goto";
   return { map, number, verdict: `${verb} ${chain}` };
 }
 

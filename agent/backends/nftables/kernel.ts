@@ -50,11 +50,13 @@ export class Nftables implements Dataplane<Content, NftablesCommands> {
   async write({
     skeleton,
     groups,
+    retired,
     garbage,
     garbageIds,
   }: NftablesCommands): Promise<ReadonlySet<string>> {
     if (skeleton !== "") await this.#runText(skeleton);
     if (groups.length > 0) await this.#runGroups(groups);
+    if (retired !== "") await this.#runText(retired);
     return garbage === "" || (await this.#collect(garbage)) ? new Set() : garbageIds;
   }
 

@@ -219,7 +219,7 @@ describe("chains for what few services need", () => {
     assert.ok(timeouts.size < 128, `${timeouts.size} timeouts`);
     const { branches, chains } = worldOf(web(A)).kernel;
     for (const seconds of timeouts) assert.ok(chains.has(`touch-${seconds}`), `${seconds}`);
-    assert.equal(branches.get("timeouts")?.size, timeouts.size);
+    assert.equal(branches.get("touches")?.size, timeouts.size);
   });
 
   test("affinity: an endpoint has the same ID whatever endpoints there are beside it", () => {
@@ -254,17 +254,40 @@ describe("a table that another program has changed", () => {
     assert.deepEqual(world.set([web(A)]), []);
   });
 
+  test("when a table is mended, the chain that a service leaves keeps its rules until its elements are written", () => {
+    const world = worldOf(sized(100));
+    world.kernel.chains.get("guard")?.rules.unshift("accept");
+    world.restart();
+    const lines = world.set([sized(99)]);
+    const elements = lines.findIndex((line) => line.includes("element services"));
+    const chain = lines.findIndex((line) => line.startsWith("add rule pick-100 "));
+    assert.ok(chain >= 0 && chain < elements, lines.join("\n"));
+  });
+
+  test("a chain that a service leaves is emptied after its elements", () => {
+    const world = worldOf(sized(100));
+    let emptied = 0;
+    for (let size = 101; size < 200; size++) {
+      const lines = world.set([sized(size)]);
+      const flushed = lines.findIndex((line) => /^flush chain pick-\d/.test(line));
+      const written = lines.findLastIndex((line) => line.includes("element services"));
+      if (flushed >= 0 && lines.some((line) => line.includes("unused"))) emptied++;
+      const retired = lines.findIndex((line) => line.includes("unused"));
+      assert.ok(retired < 0 || retired > written, lines.join("\n"));
+    }
+    assert.ok(emptied > 0);
+  });
+
   test("chains of another release that no service needs are deleted when its table is mended", () => {
     const world = worldOf({ ...sized(65), affinitySeconds: 60 });
     const { chains, branches } = world.kernel;
     // As in 0.2.0.
     chains.set("sticky-20", { rules: ['goto assign-20 comment "sticky-20 1 0123456789ab"'] });
     chains.set("assign-20", { rules: ['goto translate comment "assign-20 1 0123456789ab"'] });
-    branches.get("timeouts")?.set("0:14", "goto sticky-20");
+    branches.get("touches")?.set("0:14", "goto sticky-20");
     world.restart();
     world.set([web(A)]);
-    for (const name of ["sticky-20", "assign-20", "hash-65", "draw-65"])
-      assert.ok(!chains.has(name), name);
+    for (const name of ["sticky-20", "assign-20"]) assert.ok(!chains.has(name), name);
     world.restart();
     assert.deepEqual(world.set([web(A)]), []);
   });

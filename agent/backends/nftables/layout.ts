@@ -7,7 +7,7 @@ import type { Layout } from "../dataplane.ts";
 import type { ServiceKey } from "../nft/service-key.ts";
 import type { Change, Held, Part } from "../objects.ts";
 import { added, changesOf, removed, type ServiceElements } from "./elements.ts";
-import { chainNames } from "./extra-chains.ts";
+import { chainNames, partNameOf } from "./extra-chains.ts";
 import { idsOf, renderService } from "./render.ts";
 import {
   chainOfId,
@@ -101,38 +101,45 @@ export class NftablesCommands implements Transaction {
   /** Input of nft for chains, which comes first; empty if they stay. */
   readonly skeleton: string;
   readonly groups: readonly ElementGroup[];
+  /** Input of nft after which nothing leads to some chains; after the elements, which led there until now. */
+  readonly retired: string;
   /** Input of nft that deletes chains without use, after all else: the kernel may reject it. */
   readonly garbage: string;
   /** The IDs of these chains. */
   readonly garbageIds: ReadonlySet<string>;
   readonly #options: SkeletonOptions;
 
-  constructor(options: SkeletonOptions, { puts, deletes }: Change<Content>) {
+  constructor(options: SkeletonOptions, { puts, deletes: all }: Change<Content>) {
     this.#options = options;
+    // What was in a table that is replaced goes with it.
+    const deletes = new Map([...all].filter(([, { digest }]) => digest !== FOREIGN));
     const added = [...puts.keys()].flatMap((id) => chainOfId(id) ?? []);
     const retired = [...deletes].filter(([, { digest }]) => digest === WHOLE);
     const unused = [...deletes].filter(([, { digest }]) => digest === UNUSED);
     const skeleton = puts.get(SKELETON);
     const strange = strangeIn(skeleton?.before);
+    const chains = new Set([...added, ...strange.flatMap((name) => partNameOf(name) ?? [])]);
     this.skeleton =
       (skeleton?.before === FOREIGN ? replacing(options) : "") +
       (skeleton === undefined
         ? renderExtra(options, added)
-        : renderSkeleton(options, added, strange)) +
-      renderRetired(options, chainsOf(retired));
+        : renderSkeleton(options, chains, strange));
+    this.retired = renderRetired(options, chainsOf(retired));
     this.groups = groupsOf({ puts, deletes });
     this.garbageIds = new Set(unused.map(([id]) => id));
-    const kept = chainNames(options, added);
+    const kept = chainNames(options, chains);
     const gone = [...chainsOf(unused), ...strange].filter((name) => !kept.has(name));
     this.garbage = renderDeleted(options, gone);
   }
 
   get empty(): boolean {
-    return this.groups.length === 0 && this.skeleton === "" && this.garbage === "";
+    return this.groups.length === 0 && `${this.skeleton}${this.retired}${this.garbage}` === "";
   }
 
   get writes(): number {
-    const rules = this.skeleton.split("\n").filter((line) => line.startsWith("add rule "));
+    const rules = `${this.skeleton}${this.retired}`
+      .split("\n")
+      .filter((line) => line.startsWith("add rule "));
     return rules.length + this.#count("add");
   }
 
@@ -144,7 +151,7 @@ export class NftablesCommands implements Transaction {
   toString(): string {
     const { family } = this.#options;
     const elements = this.groups.map((group) => renderGroup(family, group));
-    return this.skeleton + elements.join("") + this.garbage;
+    return this.skeleton + elements.join("") + this.retired + this.garbage;
   }
 
   #count(kind: ElementChange["kind"]): number {
@@ -174,7 +181,9 @@ function groupsOf({ puts, deletes }: Change<Content>): ElementGroup[] {
   const vips = vipsOf(puts.keys()).map((key) => ({ key, value: "", comment: "" }));
   const services = [
     ...[...puts].flatMap(([id, { before, part }]) =>
-      isService(id) ? [changesOf(id, before, part.digest, part.content)] : [],
+      isService(id)
+        ? [changesOf(id, before === FOREIGN ? undefined : before, part.digest, part.content)]
+        : [],
     ),
     ...[...deletes].flatMap(([id, { digest }]) => (isService(id) ? [changesOf(id, digest)] : [])),
   ];

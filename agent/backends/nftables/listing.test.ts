@@ -111,7 +111,7 @@ describe("what other programs do to the table is found by listing", () => {
       "one by another number",
       ({ branches }) => branches.get("hashes")?.set("0:100", "jump hash-1"),
     ],
-    ["one that is missing", ({ branches }) => branches.get("timeouts")?.delete("0:3c")],
+    ["one that is missing", ({ branches }) => branches.get("touches")?.delete("0:3c")],
     [
       "one to a chain that only one service needs, missing",
       ({ branches }) => branches.get("groups")?.clear(),
@@ -164,7 +164,7 @@ test("the element that leads to a chain follows from the name of the chain", () 
     { map: "picks", number: 2 ** 30 + 7, verdict: "goto share-7" },
     { map: "hashes", number: 3, verdict: "jump hash-3" },
     { map: "draws", number: 2 ** 30 + 7, verdict: "jump draw-share-7" },
-    { map: "timeouts", number: 9, verdict: "jump touch-9" },
+    { map: "touches", number: 9, verdict: "jump touch-9" },
     { map: "groups", number: 3 * 2 ** 20 + 2, verdict: "goto pick-2-of-3" },
     { map: "hash-groups", number: 3 * 2 ** 20 + 2, verdict: "goto hash-2-of-3" },
   ];

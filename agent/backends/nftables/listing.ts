@@ -51,11 +51,10 @@ export function chainObjects(options: SkeletonOptions, { marks, elementsOf }: Ru
     else return broken(own, others);
   }
   // Each once.
-  if (marks.length - others.length !== own.size) return broken(own, others);
-  const parts = [...byPart.keys()].filter(
-    (name) => held.get(chainId(name ?? ""))?.digest === WHOLE,
-  );
-  const chains = [...own, ...others.filter((mark) => parts.includes(partNameOf(chainOf(mark))))];
+  if (marks.length - others.length !== own.size || !own.isSubsetOf(new Set(marks)))
+    return broken(own, others);
+  const isWhole = (name = "") => held.get(chainId(name))?.digest === WHOLE;
+  const chains = [...own, ...[...byPart].flatMap(([name, found]) => (isWhole(name) ? found : []))];
   if (elementsOf !== undefined && !hasSets(chains, elementsOf)) return broken(own, others);
   return held.set(SKELETON, { digest: WHOLE });
 }
@@ -68,7 +67,7 @@ function partDigest(
 ): string | undefined {
   if (marks.length === 1 && marks[0] === unusedMark(name)) return UNUSED;
   const desired = new Set(commentsOf(extraPart(options, name)?.chains ?? []));
-  const isWhole = marks.length === desired.size && marks.every((mark) => desired.has(mark));
+  const isWhole = marks.length === desired.size && desired.isSubsetOf(new Set(marks));
   return isWhole ? WHOLE : undefined;
 }
 
@@ -76,7 +75,12 @@ function partDigest(
 function broken(own: ReadonlySet<string>, others: readonly string[]): Held {
   const chains = new Set(others.map(chainOf).filter((name) => name !== ""));
   for (const mark of own) chains.delete(chainOf(mark));
-  return new Map([[SKELETON, { digest: brokenWith(chains) }]]);
+  const parts = new Set([...chains].flatMap((name) => partNameOf(name) ?? []));
+  return new Map([
+    [SKELETON, { digest: brokenWith(chains) }],
+    // Written again with it: elements lead to them until these are written, too.
+    ...[...parts].map((name) => [chainId(name), { digest: WHOLE }] as const),
+  ]);
 }
 
 /** Whether all sets exist, and the maps of verdicts have exactly the elements that lead to the chains of these rules. */
@@ -103,6 +107,12 @@ function hasSets(
 
 /** A table that is replaced: all that is in it goes. */
 export const REPLACED: Held = new Map([[SKELETON, { digest: FOREIGN }]]);
+
+/** The same with what it held: a start compares it with the first lists before anything goes. */
+export function replaced(services: Held): Held {
+  const gone = [...services].map(([id, one]) => [id, { ...one, digest: FOREIGN }] as const);
+  return new Map([...REPLACED, ...gone]);
+}
 
 /** Whether a set has an element that is not of the form that we write. */
 export function isForeign(listing: Listing): boolean {

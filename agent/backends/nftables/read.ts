@@ -18,7 +18,7 @@ import {
   isForeign,
   type Listing,
   markOf,
-  REPLACED,
+  replaced,
   serviceObjects,
 } from "./listing.ts";
 import { SETS, type SkeletonOptions, TABLE, tableOf } from "./sets.ts";
@@ -84,7 +84,7 @@ async function tableObjects(
     if (scope === "believed") await read(SETS.endpoints);
     services = await slice.run(serviceObjects(listing()));
   }
-  if (isForeign(listing()) || !isUsable(table)) return new Map(REPLACED);
+  if (isForeign(listing()) || !isUsable(table)) return replaced(services);
   const marks = allRules({ ...table, rules: marksOf(table) }, HOOKS);
   const chains = chainObjects(options, { marks, elementsOf: (set) => found.get(set) });
   return new Map([...chains, ...services]);
