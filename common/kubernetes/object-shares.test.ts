@@ -74,3 +74,29 @@ test("a hundred thousand objects of two owners give way to those of a third in a
   assert.equal(objects.size, 100_000);
   assert.ok(Math.abs(evicted - 33_333) < 200, `${evicted}`);
 });
+
+test("of many owners with few objects each, all keep an equal share, and names without end take no memory", () => {
+  const known = new Map<string, number>();
+  const count = (key: string, step: number) => {
+    const owner = key.slice(0, key.indexOf("/"));
+    known.set(owner, (known.get(owner) ?? 0) + step);
+    return true;
+  };
+  const reported = new Set<string>();
+  const objects = new KnownObjects({
+    most: 20_000,
+    evicted: (key) => count(key, -1),
+    leavesOut: (owner) => reported.add(owner),
+  });
+  objects.beginList();
+  for (let i = 0; i < 2_500; i++) {
+    for (let n = 0; n < 10; n++) {
+      const key = `ns${i}/${n}`;
+      if (objects.listed({ key, uid: key, resourceVersion: "1" })) count(key, 1);
+    }
+  }
+  assert.deepEqual(new Set(known.values()), new Set([8]));
+  for (let i = 0; i < 30_000; i++)
+    objects.listed({ key: `more${i}/a`, uid: "u", resourceVersion: "1" });
+  assert.equal(reported.size, 1_000);
+});

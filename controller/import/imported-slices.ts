@@ -13,7 +13,7 @@ import type {
 import { inKeyOrder, type Manifest } from "../model/manifest.ts";
 import type { ImportedSliceFact } from "../model/parse-imported-slice.ts";
 import { IN_ROTATION, type Rotation } from "../model/rotation.ts";
-import { sliceManifest, staleContent } from "./slice-manifest.ts";
+import { restoredContent, sliceManifest, staleContent } from "./slice-manifest.ts";
 
 /** One cluster's share of a service. Its ready endpoints are a last resort unless its state is `alive`. */
 export interface Contribution extends Rotation {
@@ -76,7 +76,8 @@ export function inUse(
 ): readonly Contribution[] {
   if (!headless) return contributions;
   return contributions.map(({ cluster, record, slices }) => ({
-    ...{ record, slices, ...IN_ROTATION },
+    // Those that their exporter holds back, too.
+    ...{ record, slices: slices.map(restoredContent), ...IN_ROTATION },
     ...(cluster !== undefined && { cluster }),
   }));
 }

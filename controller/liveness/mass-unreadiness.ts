@@ -87,19 +87,15 @@ export function sizeOf(sets: EndpointSets): number {
 }
 
 /**
- * The slice with held-back endpoints: not ready, so that ready ones are preferred, but serving, as a last resort; of a headless Service ready, too,
- * because DNS returns ready endpoints only. PURE.
+ * The slice with held-back endpoints: not ready, so that ready ones are preferred, but serving, as a last resort. Importers of a headless service count
+ * them as ready (`inUse`). PURE.
  */
-export function withHeld(
-  slice: SliceFact,
-  isHeadless: boolean,
-  isHeld: (address: string) => boolean,
-): SliceFact {
+export function withHeld(slice: SliceFact, isHeld: (address: string) => boolean): SliceFact {
   let held = false;
   const endpoints = slice.endpoints.map((endpoint) => {
     if (!isUnready(endpoint) || endpoint.serving || !isHeld(endpoint.address)) return endpoint;
     held = true;
-    return { ...endpoint, serving: true, ready: isHeadless };
+    return { ...endpoint, serving: true };
   });
   return held ? { ...slice, endpoints } : slice;
 }

@@ -253,17 +253,18 @@ test("in any history without an outage or a takeover nothing is held back", () =
     },
   ));
 
-test("endpoints of a headless Service stay ready for the window, also if it is the only one", () => {
+test("endpoints of a headless Service are held back for the window, and counted, also if it is the only one", () => {
   const stage = new HoldStage();
   for (const n of [1, 2]) stage.set("demo/db-headless", `10.0.0.${n}`, "ready");
   stage.hold.lost();
   stage.hold.regained();
   stage.setAll("unready");
-  assert.deepEqual(stage.words(), ["ready", "ready"]);
   stage.clock.advance(WINDOW_MS - 1);
-  assert.deepEqual(stage.words(), ["ready", "ready"]);
+  assert.deepEqual(stage.words(), ["held", "held"]);
+  assert.equal(stage.hold.heldBack, 2);
   stage.clock.advance(1);
   assert.deepEqual(stage.words(), ["unready", "unready"]);
+  assert.equal(stage.hold.heldBack, 0);
 });
 
 test("of a headless Service that loses one endpoint of two, the name of the other stays", () => {

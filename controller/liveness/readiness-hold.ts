@@ -43,7 +43,7 @@ export interface ReadinessHoldEvents {
  * Holds back unreadiness after an outage of the control plane: for 30 s after contact is regained, and only for
  * listed endpoints that were ready before and do not terminate. Such an endpoint is published as `ready: false,
  * serving: true` for two seconds; if four fifths of all, in two Services or more, or of each of two Services have become unready by then, until
- * the 30 s are over or all have recovered. Those of a headless Service stay ready meanwhile, and one such Service is enough: its names must not disappear.
+ * the 30 s are over or all have recovered. One headless Service is enough for its own: its names must not disappear.
  *
  * No state survives a restart: `begin` derives what was ready from the published slices, and also opens a window.
  */
@@ -121,9 +121,8 @@ export class ReadinessHold {
     if (turned === undefined || this.#end === undefined) return slice;
     const now = this.#options.clock.now();
     if (now >= this.#end) return slice;
-    const isHeadless = this.#options.isHeadless(slice.service);
-    const isLost = isHeadless && this.#lost.has(slice.service);
-    return withHeld(slice, isHeadless, (address) => {
+    const isLost = this.#isLostAlone(slice.service);
+    return withHeld(slice, (address) => {
       const since = turned.get(address);
       return (isLost && since !== undefined) || this.#isHeld(since, now);
     });
@@ -131,12 +130,19 @@ export class ReadinessHold {
 
   /** Number of endpoints held back together. */
   get heldBack(): number {
-    return this.#isMass ? this.#endpoints : 0;
+    if (this.#isMass) return this.#endpoints;
+    const alone = [...this.#lost].filter((service) => this.#isLostAlone(service));
+    return alone.reduce((sum, service) => sum + (this.#turned.get(service)?.size ?? 0), 0);
   }
 
   stop(): void {
     this.#isStopped = true;
     this.#cancel();
+  }
+
+  /** True for a headless Service whose endpoints are held back for the window, whatever becomes of others. */
+  #isLostAlone(service: ObjectKey): boolean {
+    return this.#lost.has(service) && this.#options.isHeadless(service);
   }
 
   #isHeld(since: number | undefined, now: number): boolean {
