@@ -37,7 +37,7 @@ export interface LeaveOptions {
   readonly agentImage?: string;
 }
 
-const STAGE = { exports: 0, unused: 1, traces: 2, programs: 3, ended: 4 } as const;
+const STAGE = { exports: 0, unused: 1, traces: 2, own: 3, programs: 4, ended: 5 } as const;
 
 /** Kinds that other implementations of the API write, too. */
 const SHARED_KINDS = ["ServiceExport", "ClusterProperty"];
@@ -59,7 +59,8 @@ export function leaveChanges(departure: Departure, options: LeaveOptions): Chang
     ...(options.wait ? waits : []).map(
       ([where, wait]): Change => ({ on: where, stage: STAGE.unused, act: "wait", wait }),
     ),
-    ...traces(departure, options),
+    ...traces(departure),
+    ...ownTraces(departure, options),
     ...(options.keepPrograms ? [] : programChanges(departure, options)),
   ];
   // Kubernetes looks at a deleted namespace after 5 s and, if it is not empty then, 5 to 16 s later: so for all of them at once, at the end.
@@ -84,17 +85,10 @@ export function leaveMilestones(
   ]);
 }
 
-/** All by which others know the cluster, and it them. */
-function traces(
-  { context: on, id, hub, others, facts, readers }: Departure,
-  { keepPrograms }: LeaveOptions,
-): Change[] {
+/** All by which others know the cluster. */
+function traces({ id, hub, others }: Departure): Change[] {
   const remove = (where: string, objects: readonly InstallObject[]) =>
     removeAll(where, STAGE.traces, objects);
-  const own = [
-    ...facts.peers.map(({ secret }) => secret),
-    ...(facts.hub === undefined ? [] : [HUB_SECRET]),
-  ];
   return [
     ...others.flatMap(({ context, clusterId, peers }) => {
       if (clusterId === undefined) return [];
@@ -107,13 +101,23 @@ function traces(
           objectOf("ServiceAccount", id, MEMBERS_NAMESPACE),
           objectOf("Namespace", registryNamespace(id)),
         ])),
-    ...remove(
-      on,
-      own.map((name) => objectOf("Secret", name, INSTALL_NAMESPACE)),
-    ),
-    // Without programs, the registry goes with all that is in it.
-    ...(keepPrograms ? remove(on, readers) : []),
   ];
+}
+
+/** By what the cluster knows the others. After the traces in them: by these objects, a repeated run finds the others. */
+function ownTraces(
+  { context: on, facts, readers }: Departure,
+  { keepPrograms }: LeaveOptions,
+): Change[] {
+  const secrets = [
+    ...facts.peers.map(({ secret }) => secret),
+    ...(facts.hub === undefined ? [] : [HUB_SECRET]),
+  ];
+  return removeAll(on, STAGE.own, [
+    ...secrets.map((name) => objectOf("Secret", name, INSTALL_NAMESPACE)),
+    // Without programs, the registry goes with all that is in it.
+    ...(keepPrograms ? readers : []),
+  ]);
 }
 
 /** By what another member of a mesh knows the cluster that leaves. `secrets`: names of its Secrets there. */
