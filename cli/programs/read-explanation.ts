@@ -67,7 +67,8 @@ export async function agentPages(
 
 /**
  * What the node lacks, as sentences: what failure detection does not see (clusters that its probes do not reach, its uplink, or evidence that it
- * does not get), and failing preflight checks. None without a page: then the plan is not known either, and says why. Rejects with the reason of the signal only.
+ * does not get), and failing preflight checks. An agent of 0.2.0 has the plan and not this page, which is then said. None if it does not answer: then the plan is not
+ * known either, and says why. Rejects with the reason of the signal only.
  */
 export async function nodeRemarks(
   cluster: Cluster,
@@ -85,9 +86,11 @@ export async function nodeRemarks(
     return remarkable.map(({ reason, detail }) =>
       [`Agent of ${pod.node}`, reason ?? [], detail ?? []].flat().join(": "),
     );
-  } catch {
+  } catch (thrown) {
     signal.throwIfAborted();
-    return [];
+    const { reason, detail } = unreadOf(thrown);
+    if (reason !== "not-served") return [];
+    return [`Agent of ${pod.node}: checks not known, ${reason}, ${detail}`];
   }
 }
 
