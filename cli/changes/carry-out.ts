@@ -194,11 +194,15 @@ async function runStage(
   return isWell;
 }
 
-/** Faults that do not concern the other objects of a cluster. */
 const OF_ONE_OBJECT: readonly FaultReason[] = [
   ...(["absent", "forbidden", "invalid", "refused", "write-conflict"] as const),
   ...(["namespace-terminating", "webhook-failed"] as const),
 ];
+
+/** True for a fault that does not concern the other objects of a cluster. PURE. */
+export function isOfOneObject(thrown: unknown): thrown is ApiFault {
+  return thrown instanceof ApiFault && OF_ONE_OBJECT.includes(thrown.reason);
+}
 
 /** Makes small changes in all clusters at the same time, and says so; a fault of one object does not keep others from being changed. */
 async function changeAtOnce(
@@ -228,7 +232,7 @@ async function changeAtOnce(
           around.signal.throwIfAborted();
           report.failed(clusterOf(around, context), thrown);
           failed++;
-          if (!(thrown instanceof ApiFault) || !OF_ONE_OBJECT.includes(thrown.reason)) return;
+          if (!isOfOneObject(thrown)) return;
         }
       }
     }),

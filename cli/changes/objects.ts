@@ -150,7 +150,7 @@ export function createObject(on: Cluster, object: InstallObject, dryRun = false)
 export function isThere(
   on: Cluster,
   object: InstallObject,
-  { mayLackKinds }: ObjectOptions,
+  { mayLackKinds }: Pick<ObjectOptions, "mayLackKinds">,
 ): Promise<boolean> {
   return naming(on, object, async () => (await existing(on, object, mayLackKinds)) !== undefined);
 }

@@ -3,8 +3,10 @@ import { isLabelName } from "../../api/names.ts";
 import { field, textField } from "../../api/parse/fields.ts";
 import { queryOf, SERVICE_EXPORTS, SERVICES } from "../../common/kubernetes/kinds.ts";
 import { apiVersionOf } from "../../common/kubernetes/resource.ts";
-import { type ChangeFlags, carryOut, type Plan } from "../changes/carry-out.ts";
+import { type ChangeFlags, carryOut, isOfOneObject, type Plan } from "../changes/carry-out.ts";
+import { isThere } from "../changes/objects.ts";
 import type { Cluster } from "../clusters/cluster.ts";
+import { whyOf } from "../clusters/cluster-fault.ts";
 import { type ClusterFlags, withClusters } from "../clusters/contexts.ts";
 import {
   type ObjectReference,
@@ -13,7 +15,7 @@ import {
   withClusterFlags,
 } from "../command-line.ts";
 import type { ExitCode } from "../exit-code.ts";
-import type { Change } from "../install/change.ts";
+import { type Change, objectOf } from "../install/change.ts";
 import { printable } from "../output/printable.ts";
 import type { Terminal } from "../terminal.ts";
 import { inEachCluster } from "./each-cluster.ts";
@@ -67,23 +69,21 @@ async function forServices(
   }
   const named = services.map((text) => objectReference(text, flags.namespace));
   const makePlan = async (clusters: readonly Cluster[], terminal: Terminal): Promise<Plan> => {
-    const { note } = terminal;
+    const { note, signal } = terminal;
     const { results, failed } = await inEachCluster(clusters, terminal, async (on) => {
       if (flags.selector !== undefined) {
         const chosen = await selected(on, flags);
         if (chosen.length === 0) note(printable`${on.context}: no Service matches\n`);
-        return { on, chosen, missing: [] };
+        return { on, chosen, left: [] };
       }
-      if (verb === "unexport") return { on, chosen: named, missing: [] };
-      const exist = await Promise.all(named.map((one) => on.objects.get(SERVICES, one)));
-      const isThere = (_service: ObjectReference, i: number) => exist[i] !== undefined;
-      const missing = named.filter((_service, i) => exist[i] === undefined);
-      return { on, chosen: named.filter(isThere), missing };
+      if (verb === "unexport") return { on, chosen: named, left: [] };
+      const whys = await Promise.all(named.map((one) => whyNot(on, one, signal)));
+      const chosen = named.filter((_service, i) => whys[i] === undefined);
+      return { on, chosen, left: whys.flatMap((why) => why ?? []) };
     });
-    const isComplete = failed.length === 0 && results.every(({ missing }) => missing.length === 0);
-    for (const { on, missing } of results)
-      for (const service of missing)
-        note(printable`error: ${on.context}: there is no Service ${keyOf(service)}\n`);
+    const isComplete = failed.length === 0 && results.every(({ left }) => left.length === 0);
+    for (const { on, left } of results)
+      for (const why of left) note(printable`error: ${on.context}: ${why}\n`);
     return {
       changes: results.flatMap(({ on, chosen }) => exportChanges(verb, on.context, chosen)),
       isComplete,
@@ -92,6 +92,24 @@ async function forServices(
   return withClusters(flags, whole, (clusters) =>
     carryOut(clusters, flags, whole, (terminal) => makePlan(clusters, terminal)),
   );
+}
+
+/** Why a Service is not exported; undefined: it is there. Rejects with an ApiFault that concerns all Services. */
+async function whyNot(
+  on: Cluster,
+  service: ObjectReference,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const { namespace, name } = service;
+  try {
+    const object = objectOf("Service", name, namespace);
+    if (await isThere(on, object, { mayLackKinds: false })) return undefined;
+    return `there is no Service ${keyOf(service)}`;
+  } catch (thrown) {
+    signal.throwIfAborted();
+    if (!isOfOneObject(thrown)) throw thrown;
+    return whyOf(on, thrown);
+  }
 }
 
 /** The changes of Services of one cluster. PURE. */
