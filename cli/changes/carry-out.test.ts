@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { LABEL_PEER } from "../../api/keys.ts";
 import { type Answer, FakeApiServer } from "../../test/doubles/fake-api-server.ts";
+import { fakeProperties } from "../../test/doubles/fake-member.ts";
 import { CommandLine } from "../../test/stages/command-line.ts";
 
 const forbidden: Answer = (_, response) =>
@@ -29,3 +31,43 @@ test("export: a cluster that fails for all Services is named once", async () => 
   assert.equal(code, 1);
   assert.equal(note.match(/^error: one: /gm)?.length, 1, note);
 });
+
+/** Member c1 that knows c2 and exports three Services. */
+async function leaver(onRequest: (server: FakeApiServer) => void): Promise<FakeApiServer> {
+  const apiVersion = "multicluster.x-k8s.io/v1beta1";
+  const labels = { [LABEL_PEER]: "c2" };
+  const peer = { apiVersion: "v1", metadata: { ...INSTALLED, name: "peer-c2", labels } };
+  const server: FakeApiServer = await FakeApiServer.start({
+    objects: {
+      clusterproperties: fakeProperties({ "cluster.clusterset.k8s.io": "c1" }),
+      namespaces: [{ apiVersion: "v1", metadata: { name: "kube-system" } }],
+      secrets: [peer],
+      serviceexports: ["web", "cart", "pay"].map((one) => ({ ...service(one), apiVersion })),
+    },
+    beforeAnswer: () => Promise.resolve(onRequest(server)),
+  });
+  return server;
+}
+
+const INSTALLED = { namespace: "clusterset-proxy" };
+
+function deletions({ writes }: FakeApiServer): string[] {
+  return writes.filter((write) => write.startsWith("DELETE"));
+}
+
+for (const argv of [
+  ["unexport", "shop/web", "shop/cart", "shop/pay"],
+  ["leave", "one", "--context", "one", "--absent", "c2", "--yes"],
+])
+  test(`${argv[0]}: Ctrl-C ends it before the next change`, async () => {
+    const stop = new AbortController();
+    await using one = await leaver((server) => {
+      if (deletions(server).length > 0) stop.abort("SIGINT");
+    });
+    using operator = new CommandLine({ one: one.inline });
+    const { code, out } = operator.start(argv, stop.signal);
+    // main.ts reports 1 after SIGINT as 130.
+    assert.equal(await code, 1);
+    assert.equal(deletions(one).length, 1);
+    assert.match(out(), /^one: shop\/serviceexport\/\w+ deleted\n$/m);
+  });

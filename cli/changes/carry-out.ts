@@ -175,6 +175,8 @@ async function runStage(
     contexts.map(async (context) => {
       const on = clusterOf(around, context);
       for (const { change, lines } of compared.filter((one) => one.change.on === context)) {
+        // Ctrl-C ends a command between two changes, each of which is complete.
+        around.signal.throwIfAborted();
         // What is to be deleted may be made meanwhile.
         if (change.act === "remove" || change.act === "sweep" || lines.some(isLeft))
           for (const line of await make(change, around)) if (isLeft(line)) report.done(on, line);
@@ -226,6 +228,7 @@ async function changeAtOnce(
   await Promise.all(
     contexts.map(async (context) => {
       for (const one of changes.filter(({ on }) => on === context)) {
+        around.signal.throwIfAborted();
         try {
           await change(one);
         } catch (thrown) {
