@@ -1,12 +1,22 @@
 import assert from "node:assert/strict";
+import type { IncomingMessage } from "node:http";
+import { json } from "node:stream/consumers";
 import { test } from "node:test";
-import { LABEL_PEER } from "../../api/keys.ts";
+import { CONTROLLER_NAME, LABEL_MANAGED_BY, LABEL_PEER } from "../../api/keys.ts";
+import { field, fieldAt } from "../../api/parse/fields.ts";
 import { type Answer, FakeApiServer } from "../../test/doubles/fake-api-server.ts";
 import { fakeProperties } from "../../test/doubles/fake-member.ts";
 import { CommandLine } from "../../test/stages/command-line.ts";
+import { COREFILE_BLOCK } from "../install/manifests.ts";
 
 const forbidden: Answer = (_, response) =>
   void response.writeHead(403).end('{"kind":"Status","message":"not you"}');
+
+/** Answers requests that have a body. */
+function answering(reply: (body: unknown) => object): Answer {
+  return (request, response) =>
+    void json(request).then((body) => response.end(JSON.stringify(reply(body))));
+}
 
 const service = (name: string) => ({ apiVersion: "v1", metadata: { namespace: "shop", name } });
 
@@ -32,38 +42,48 @@ test("export: a cluster that fails for all Services is named once", async () => 
   assert.equal(note.match(/^error: one: /gm)?.length, 1, note);
 });
 
-/** Member c1 that knows c2 and exports three Services. */
-async function leaver(onRequest: (server: FakeApiServer) => void): Promise<FakeApiServer> {
+/** Member c1 that knows c2, exports three Services, imports from c2, and has our names. */
+async function leaver({ onRequest = () => {}, answerTo = () => undefined }: LeaverOptions) {
   const apiVersion = "multicluster.x-k8s.io/v1beta1";
   const labels = { [LABEL_PEER]: "c2" };
   const peer = { apiVersion: "v1", metadata: { ...INSTALLED, name: "peer-c2", labels } };
+  const written = { [LABEL_MANAGED_BY]: CONTROLLER_NAME };
+  const slice = { metadata: { namespace: "shop", name: "web-c2", labels: written } };
   const server: FakeApiServer = await FakeApiServer.start({
     objects: {
       clusterproperties: fakeProperties({ "cluster.clusterset.k8s.io": "c1" }),
       namespaces: [{ apiVersion: "v1", metadata: { name: "kube-system" } }],
       secrets: [peer],
+      configmaps: [{ apiVersion: "v1", metadata: CORE_DNS, data: { Corefile: COREFILE_BLOCK } }],
+      endpointslices: [{ ...slice, apiVersion: "discovery.k8s.io/v1" }],
       serviceexports: ["web", "cart", "pay"].map((one) => ({ ...service(one), apiVersion })),
     },
+    answerTo,
     beforeAnswer: () => Promise.resolve(onRequest(server)),
   });
   return server;
 }
 
+interface LeaverOptions {
+  readonly onRequest?: (server: FakeApiServer) => void;
+  readonly answerTo?: (request: IncomingMessage) => Answer | undefined;
+}
+
 const INSTALLED = { namespace: "clusterset-proxy" };
+const CORE_DNS = { namespace: "kube-system", name: "coredns" };
+const LEAVE = ["leave", "one", "--context", "one", "--absent", "c2", "--yes"];
 
 function deletions({ writes }: FakeApiServer): string[] {
   return writes.filter((write) => write.startsWith("DELETE"));
 }
 
-for (const argv of [
-  ["unexport", "shop/web", "shop/cart", "shop/pay"],
-  ["leave", "one", "--context", "one", "--absent", "c2", "--yes"],
-])
+for (const argv of [["unexport", "shop/web", "shop/cart", "shop/pay"], LEAVE])
   test(`${argv[0]}: Ctrl-C ends it before the next change`, async () => {
     const stop = new AbortController();
-    await using one = await leaver((server) => {
+    const onRequest = (server: FakeApiServer) => {
       if (deletions(server).length > 0) stop.abort("SIGINT");
-    });
+    };
+    await using one = await leaver({ onRequest });
     using operator = new CommandLine({ one: one.inline });
     const { code, out } = operator.start(argv, stop.signal);
     // main.ts reports 1 after SIGINT as 130.
@@ -71,3 +91,35 @@ for (const argv of [
     assert.equal(deletions(one).length, 1);
     assert.match(out(), /^one: shop\/serviceexport\/\w+ deleted\n$/m);
   });
+
+test("leave: what a user may not delete, or change in CoreDNS, is named before anything is changed", async () => {
+  // A user who may write what is ours, and nothing else.
+  const review = answering((body) => {
+    const asked = fieldAt(body, "spec", "resourceAttributes");
+    const allowed =
+      field(asked, "verb") !== "delete" && field(asked, "namespace") !== CORE_DNS.namespace;
+    return { status: { allowed } };
+  });
+  await using one = await leaver({
+    answerTo: ({ url = "" }) => (url.endsWith("/selfsubjectaccessreviews") ? review : undefined),
+  });
+  using operator = new CommandLine({ one: one.inline });
+  const { code, note } = await operator.run(...LEAVE);
+  assert.equal(code, 1, note);
+  for (const missing of [
+    "delete serviceexports.multicluster.x-k8s.io in namespace shop",
+    "delete secrets in namespace clusterset-proxy",
+    "delete endpointslices.discovery.k8s.io in namespace shop",
+    "get configmaps coredns in namespace kube-system",
+    "patch configmaps coredns in namespace kube-system",
+    "patch deployments.apps coredns in namespace kube-system",
+    // What cleans the nodes is created first.
+    "delete daemonsets.apps in namespace clusterset-cleanup",
+  ])
+    assert.ok(note.includes(`error: one: you may not ${missing}.\n`), `${missing}: ${note}`);
+  assert.doesNotMatch(note, /not (create|patch) (?!configmaps|deployments)|get (?!conf|depl)/);
+  assert.deepEqual(
+    one.writes.filter((write) => !write.includes("dryRun=All")),
+    [],
+  );
+});

@@ -1,6 +1,6 @@
 import { ApiFault, type FaultReason } from "../../common/kubernetes/api-fault.ts";
 import { Slots } from "../../common/queue/slots.ts";
-import { missingRights } from "../clusters/api-reviews.ts";
+import { missingRights, type Right } from "../clusters/api-reviews.ts";
 import type { Cluster } from "../clusters/cluster.ts";
 import { whyOf } from "../clusters/cluster-fault.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
@@ -9,7 +9,7 @@ import { documentText, type Output, type Printable, printable } from "../output/
 import { type PlanLine, planText, sentence } from "../output/table.ts";
 import type { Terminal } from "../terminal.ts";
 import { clusterOf, type Surroundings } from "./objects.ts";
-import { compare, isLeft, type Line, make, sentenceOf } from "./one-change.ts";
+import { compare, isLeft, type Line, make, rightsOf, sentenceOf } from "./one-change.ts";
 import { waitFor } from "./waits.ts";
 
 /** What a command is going to do. */
@@ -139,7 +139,7 @@ async function changeInStages(
   }
   const missing = await Promise.all(
     [...around.clusters.values()].map((on) =>
-      missingRights(on, putsIn(compared, on), around.signal),
+      missingRights(on, rightsIn(compared, on), around.signal),
     ),
   );
   for (const sentence of missing.flat()) note(printable`error: ${sentence}\n`);
@@ -257,13 +257,20 @@ function planLines({ change, lines }: Compared): PlanLine[] {
     }));
 }
 
-/** Objects that are to be written in a cluster. */
-function putsIn(compared: readonly Compared[], on: Cluster) {
-  return compared.flatMap(({ change, lines }) =>
-    change.on === on.context && (change.act === "put" || change.act === "hand-over")
-      ? lines.filter(isLeft).map(({ object }) => object)
-      : [],
+/** What the changes of a cluster need to be allowed. PURE. */
+function rightsIn(compared: readonly Compared[], { context }: Cluster): Right[] {
+  const ofCluster = compared.filter(({ change }) => change.on === context);
+  const left = (lines: readonly Line[]) => lines.filter(isLeft).map(({ object }) => object);
+  const written = new Set(
+    ofCluster.flatMap(({ change, lines }) =>
+      change.act === "put" ? left(lines).map(titleOf) : [],
+    ),
   );
+  return ofCluster.flatMap(({ change, lines }) => {
+    // What is created for a time is not there yet.
+    const isLater = change.act === "remove" && written.has(titleOf(change.object));
+    return rightsOf(change, isLater ? [change.object] : left(lines));
+  });
 }
 
 /** What a command did, or would do: as sentences while it happens, or as a document at its end, with the sentences on standard error. */

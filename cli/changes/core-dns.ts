@@ -10,6 +10,11 @@ import { untilRolledOut } from "./waits.ts";
 const CONFIG = { namespace: "kube-system", name: "coredns" };
 /** The ConfigMap with the Corefile. */
 export const NAMES_OBJECT = objectOf("ConfigMap", CONFIG.name, CONFIG.namespace);
+/** What restarts with it. */
+export const NAMES_WORKLOAD = {
+  ...objectOf("Deployment", CONFIG.name, CONFIG.namespace),
+  apiVersion: "apps/v1",
+};
 /** Milliseconds for CoreDNS's pods to be ready with another Corefile. */
 const ROLLOUT_MS = 120_000;
 

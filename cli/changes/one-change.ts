@@ -1,3 +1,4 @@
+import type { Right } from "../clusters/api-reviews.ts";
 import type { Cluster } from "../clusters/cluster.ts";
 import {
   type Annotate,
@@ -6,7 +7,7 @@ import {
   resourceOf,
   titleOf,
 } from "../install/change.ts";
-import { applyNames, NAMES_OBJECT, planNames } from "./core-dns.ts";
+import { applyNames, NAMES_OBJECT, NAMES_WORKLOAD, planNames } from "./core-dns.ts";
 import { leftBehind } from "./left-objects.ts";
 import {
   type Action,
@@ -126,6 +127,31 @@ async function annotate(
 ): Promise<void> {
   const patch = { metadata: { annotations } };
   await on.objects.patch(resourceOf(object), object.metadata, patch, seen, { dryRun });
+}
+
+/** What a change of these objects needs to be allowed. PURE. */
+export function rightsOf({ act }: Change, objects: readonly InstallObject[]): Right[] {
+  const all = (...verbs: readonly Right["verb"][]): Right[] =>
+    objects.flatMap((object) => verbs.map((verb) => ({ verb, object })));
+  switch (act) {
+    case "put":
+    case "hand-over":
+      return all("get", "create", "patch");
+    case "annotate":
+      return all("patch");
+    case "remove":
+    case "sweep":
+      return all("delete");
+    case "names": {
+      if (objects.length === 0) return [];
+      const both = [NAMES_OBJECT, NAMES_WORKLOAD];
+      return both.flatMap((object) =>
+        (["get", "patch"] as const).map((verb) => ({ verb, object, named: true })),
+      );
+    }
+    case "wait":
+      return [];
+  }
 }
 
 const IDLE: readonly string[] = ["unchanged", "kept", "not found"] satisfies Action[];

@@ -10,8 +10,14 @@ import { inCluster } from "./cluster-fault.ts";
 /** Milliseconds without a byte of an answer that has begun. For its beginning, the cluster's own limit applies. */
 const SILENCE_MS = 10_000;
 const REVIEW = { apiVersion: "authorization.k8s.io/v1", kind: "SelfSubjectAccessReview" };
-/** Verbs that creating, comparing and changing an object need. */
-const VERBS = ["get", "create", "patch"] as const;
+
+/** What a change needs to be allowed: a verb, for all objects of a kind in a namespace. */
+export interface Right {
+  readonly verb: "get" | "create" | "patch" | "delete";
+  readonly object: InstallObject;
+  /** True: for this object only, as a user may have it. */
+  readonly named?: boolean;
+}
 
 /** Minor version of a cluster's Kubernetes 1. Rejects with an ApiFault. */
 export async function minorVersion(on: Cluster, signal: AbortSignal): Promise<number> {
@@ -19,22 +25,25 @@ export async function minorVersion(on: Cluster, signal: AbortSignal): Promise<nu
   return Number.parseInt(String(field(version, "minor")), 10);
 }
 
-/** What this user may not do with objects that are to be written, as sentences. Rejects with an ApiFault. */
+/** Which of some rights this user lacks, as sentences. Rejects with an ApiFault. */
 export async function missingRights(
   on: Cluster,
-  objects: readonly InstallObject[],
+  rights: readonly Right[],
   signal: AbortSignal,
 ): Promise<string[]> {
   const asked = new Map(
-    objects.flatMap((object) => {
+    rights.map(({ verb, object, named = false }) => {
       const { group, resource } = resourceOf(object);
-      const { namespace } = object.metadata;
-      return VERBS.map((verb) => {
-        const where = namespace === undefined ? "" : ` in namespace ${namespace}`;
-        const kind = group === "" ? resource : `${resource}.${group}`;
-        const attributes = { verb, group, resource, ...(namespace !== undefined && { namespace }) };
-        return [`${on.context}: you may not ${verb} ${kind}${where}.`, attributes] as const;
-      });
+      const { namespace, name } = object.metadata;
+      const where = namespace === undefined ? "" : ` in namespace ${namespace}`;
+      const kind = group === "" ? resource : `${resource}.${group}`;
+      const attributes = {
+        ...{ verb, group, resource },
+        ...(namespace !== undefined && { namespace }),
+        ...(named && { name }),
+      };
+      const what = named ? `${kind} ${name}` : kind;
+      return [`${on.context}: you may not ${verb} ${what}${where}.`, attributes] as const;
     }),
   );
   const answers = await Promise.all(
