@@ -13,9 +13,9 @@ const forbidden: Answer = (_, response) =>
   void response.writeHead(403).end('{"kind":"Status","message":"not you"}');
 
 /** Answers requests that have a body. */
-function answering(reply: (body: unknown) => object): Answer {
+function answering(reply: (body: unknown, url: string) => object): Answer {
   return (request, response) =>
-    void json(request).then((body) => response.end(JSON.stringify(reply(body))));
+    void json(request).then((body) => response.end(JSON.stringify(reply(body, request.url ?? ""))));
 }
 
 const service = (name: string) => ({ apiVersion: "v1", metadata: { namespace: "shop", name } });
@@ -121,5 +121,26 @@ test("leave: what a user may not delete, or change in CoreDNS, is named before a
   assert.deepEqual(
     one.writes.filter((write) => !write.includes("dryRun=All")),
     [],
+  );
+});
+
+test("leave --dry-run=server: the API server checks the deletion of what controllers wrote", async () => {
+  const checked: string[] = [];
+  const check = answering((body, url) => {
+    assert.deepEqual(field(body, "dryRun"), ["All"]);
+    checked.push(url);
+    return {};
+  });
+  await using one = await leaver({
+    answerTo: ({ method }) => (method === "DELETE" ? check : undefined),
+  });
+  using operator = new CommandLine({ one: one.inline });
+  const { code, out, note } = await operator.run(...LEAVE, "--dry-run=server");
+  assert.equal(code, 0, note);
+  assert.match(out, /deleted +shop\/endpointslice\/web-c2/);
+  const path = "/apis/discovery.k8s.io/v1/namespaces/shop/endpointslices/web-c2";
+  assert.ok(
+    checked.some((url) => url.startsWith(path)),
+    checked.join(),
   );
 });

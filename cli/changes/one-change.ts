@@ -68,6 +68,7 @@ async function linesOf(change: Change, around: Surroundings): Promise<Line[]> {
       return [{ object, action: (await isThere(on, object, around)) ? "deleted" : "not found" }];
     }
     case "sweep":
+      if (around.validate) return sweep(on, around, true);
       return (await leftBehind(on)).map((object) => ({ object, action: "deleted" }));
     case "names": {
       const { action, detail } = await planNames(on, change.verb);
@@ -104,12 +105,8 @@ export async function make(change: Change, around: Surroundings): Promise<Line[]
       const { object } = change;
       return [{ object, action: await deleteObject(on, object, around) }];
     }
-    case "sweep": {
-      const lines: Line[] = [];
-      for (const object of await leftBehind(on))
-        lines.push({ object, action: await deleteObject(on, object, around) });
-      return lines;
-    }
+    case "sweep":
+      return sweep(on, around);
     case "names": {
       const plan = await planNames(on, change.verb);
       await applyNames(on, plan, around.timeOfDay(), signal);
@@ -118,6 +115,13 @@ export async function make(change: Change, around: Surroundings): Promise<Line[]
     case "wait":
       return [];
   }
+}
+
+async function sweep(on: Cluster, around: Surroundings, dryRun = false): Promise<Line[]> {
+  const lines: Line[] = [];
+  for (const object of await leftBehind(on))
+    lines.push({ object, action: await deleteObject(on, object, around, dryRun) });
+  return lines;
 }
 
 async function annotate(
