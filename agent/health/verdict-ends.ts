@@ -1,7 +1,13 @@
 import { type BackoffBounds, backoff } from "../../common/backoff.ts";
 import type { Clock } from "../../common/clock.ts";
 import { isOnlyOf, soleOf } from "./clusters.ts";
-import { type Answered, type Evidence, LOOK_MS, type TcpEndpoint } from "./evidence.ts";
+import {
+  type Answered,
+  type Evidence,
+  LOOK_MS,
+  type SilentEndpoint,
+  type TcpEndpoint,
+} from "./evidence.ts";
 import type { HealthEvents } from "./health-events.ts";
 import type { ProbeLog } from "./probe-log.ts";
 import {
@@ -36,8 +42,8 @@ export const PROBE: BackoffBounds = { min: 1_000, max: 10_000 };
 
 /** Milliseconds after which clients do not call any more what has a verdict. */
 const MOVED_MS = 500;
-/** Endpoints that the kernel remembers while clients try them again. */
-const MOST_REMEMBERED = 4_096;
+/** Endpoints that the kernel remembers while clients try them again. A namespace has an eighth: with all of its 64 groups it would leave others no room. */
+const MOST_REMEMBERED = { all: 4_096, ofNamespace: 512 };
 /** Endpoints of a silent cluster, and of a part of a group, that are probed at once. */
 const MOST_OF_CLUSTER = 4;
 const MOST_OF_PART = 8;
@@ -45,6 +51,8 @@ const MOST_OF_PART = 8;
 /** Ends verdicts: when the kernel has dropped one because of an answer, when a probe is answered, and when their time is up. */
 export class VerdictEnds {
   readonly #options: VerdictEndsOptions;
+  /** Namespaces of the endpoints that the kernel remembers, by name: the kernel's elements name only those of groups. */
+  #remembered = new Map<string, string>();
 
   constructor(options: VerdictEndsOptions) {
     this.#options = options;
@@ -59,11 +67,12 @@ export class VerdictEnds {
     const found = all.filter(({ isExpired }) => !isExpired);
     const dropped = this.#options.verdicts.dropped(verdicts, found);
     if (dropped.length === 0 || (await this.#options.install())) return;
+    this.#remembered = this.#namespacesOf(all);
     for (const verdict of dropped) {
       const hasExpired = clock.now() >= expiryOf(verdict) - LOOK_MS;
       if (hasExpired) {
         await this.#end(verdict, "expired");
-        if (all.length - found.length < MOST_REMEMBERED) await this.#remember(verdict);
+        await this.#remember(verdict);
       } else if (verdict.endpoints.size === 0) continue;
       else if (clock.now() >= holdEnd(verdict))
         await this.#answered(verdict, missingOf(verdict, found), watched);
@@ -73,9 +82,31 @@ export class VerdictEnds {
 
   /** While clients try again, the kernel remembers which endpoints were shown: otherwise the next verdict would find each of them anew, and take a connection each. */
   async #remember(verdict: Verdict): Promise<void> {
-    const { endpoints, shown } = verdict;
-    const known = [...endpoints].filter(([name]) => shown.has(name)).map(([, one]) => one);
-    await this.#options.evidence.add(elementsOf(verdict, FORGOTTEN_MS, known, true));
+    const { endpoints, namespace, shown } = verdict;
+    const remembered = this.#remembered;
+    // Like its verdicts, what several namespaces share, or an earlier run found, is only limited with all others.
+    const own = [...remembered.values()].filter((one) => one !== "" && one === namespace);
+    const ownRoom = MOST_REMEMBERED.ofNamespace - own.length;
+    const room = Math.max(0, Math.min(MOST_REMEMBERED.all - remembered.size, ownRoom));
+    const known = [...endpoints]
+      .filter(([name]) => shown.has(name) && !remembered.has(name))
+      .slice(0, room);
+    const added = known.map(([, one]) => one);
+    await this.#options.evidence.add(elementsOf(verdict, FORGOTTEN_MS, added, true));
+    for (const [name] of known) remembered.set(name, namespace);
+  }
+
+  /** The namespaces of what the kernel still remembers. */
+  #namespacesOf(found: readonly SilentEndpoint[]): Map<string, string> {
+    const expired = found.filter(({ isExpired }) => isExpired);
+    return new Map(
+      expired.map((one) => {
+        const name = endpointName(one);
+        // An earlier run has remembered it.
+        const [namespace = ""] = one.group.split("/");
+        return [name, this.#remembered.get(name) ?? namespace];
+      }),
+    );
   }
 
   /** Ends verdicts on clusters and groups of which another endpoint has answered a client: the kernel does not know that it belongs to them. True if there is one. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import type { TcpEndpoint } from "../../agent/health/evidence.ts";
+import type { SilentEndpoint, TcpEndpoint } from "../../agent/health/evidence.ts";
 import { WatchedEndpoints } from "../../agent/health/watched-endpoints.ts";
 import { Chance } from "../generators/chance.ts";
 import { HealthWorld } from "../stages/health-world.ts";
@@ -278,4 +278,48 @@ test("endpoints that stay silent when their Services answer again have no more v
   assert.ok(world.words.includes("limited demo"));
   assert.equal((await world.evidence.silent()).length, present.size);
   await world.stop();
+});
+
+/** Elements of verdicts that an earlier run found on all 64 endpoints of each of these groups of a namespace. */
+function groupsOf(namespace: string, groups: number, expires: number): SilentEndpoint[] {
+  const index = Number(namespace.slice(1));
+  return Array.from({ length: groups * 64 }, (_, i) => ({
+    ...{ address: `10.9.${index * 8 + (i >> 8)}.${i & 255}`, port: 8080, cluster: "c9" },
+    ...{ scope: "group", group: `${namespace}/web-${i >> 6} c9 IPv4 8080`, isShown: true },
+    ...{ isPartial: false, isTrial: true, isExpired: false, expires },
+  }));
+}
+
+test("of verdicts that expire in one check, the kernel remembers 512 endpoints of a namespace, and 4,096 of all", async () => {
+  for (const [sizes, remembered] of [
+    [
+      [12, 1],
+      [512, 64],
+    ],
+    [Array.from({ length: 10 }, () => 8), [...Array.from({ length: 8 }, () => 512), 0, 0]],
+  ] as const) {
+    const world = worldOf(43);
+    world.network = () => 0;
+    world.serve("web", { c2: 1 });
+    await world.evidence.install();
+    for (const [i, groups] of sizes.entries())
+      await world.evidence.add(groupsOf(`n${i}`, groups, 5_000));
+    await world.restart();
+    await world.pass(7_000);
+    const found = (await world.evidence.silent()).filter(({ isExpired }) => isExpired);
+    const counts = sizes.map((_, i) => found.filter((one) => one.group.startsWith(`n${i}/`)));
+    assert.deepEqual(
+      counts.map((all) => all.length),
+      remembered,
+    );
+    // Neither those that a restart finds, nor those of later verdicts, add to this.
+    await world.evidence.add(
+      groupsOf("n0", 20, 5_000).map((one) => ({ ...one, address: `10.8${one.address.slice(4)}` })),
+    );
+    await world.restart();
+    await world.pass(7_000);
+    const later = (await world.evidence.silent()).filter(({ isExpired }) => isExpired);
+    assert.equal(later.length, found.length);
+    await world.stop();
+  }
 });
