@@ -53,6 +53,7 @@ export class Detector {
   ): Promise<void> {
     const { clock, probes, verdicts } = this.#options;
     const now = clock.now();
+    this.#begins.beginCheck();
     const overdue = found.filter((one) => (this.#skipped.get(endpointName(one)) ?? now) <= now);
     const groups = this.#groupsOf(overdue.filter(isLate), watched);
     const passed = now - this.#lookedAt;

@@ -69,6 +69,8 @@ export interface Evidence {
   forget(endpoints: readonly TcpEndpoint[]): Promise<void>;
   /** Drops verdicts. It is no error if one is gone already. */
   remove(endpoints: readonly TcpEndpoint[]): Promise<void>;
+  /** Drops what `silent` has just reported, and returns those that were not gone yet. Unlike `remove`, it reads the kernel's set only if one was. */
+  take<One extends TcpEndpoint>(endpoints: readonly One[]): Promise<One[]>;
 }
 
 /** Milliseconds after which an answer is late, but not yet too late. */

@@ -138,9 +138,31 @@ export class HealthTable implements Evidence {
 
   async remove(endpoints: readonly TcpEndpoint[]): Promise<void> {
     if (endpoints.length === 0) return;
+    for (const one of await this.#present(endpoints)) await this.#delete(HEALTH_SETS.silent, one);
+  }
+
+  async take<One extends TcpEndpoint>(endpoints: readonly One[]): Promise<One[]> {
+    const taken: One[] = [];
+    for (const [family, elements] of this.#elements) {
+      const all = endpoints.filter((one) => familyOf(one) === family);
+      if (all.length === 0) continue;
+      try {
+        await write(elements, { kind: "delete", set: HEALTH_SETS.silent, keys: all.map(keyOf) });
+        taken.push(...all);
+      } catch {
+        // One has answered meanwhile, so that the transaction deleted none. Another fault appears here again.
+        const present = await this.#present(all);
+        for (const one of present) await this.#delete(HEALTH_SETS.silent, one);
+        taken.push(...present);
+      }
+    }
+    return taken;
+  }
+
+  /** Those of these endpoints that have an element. */
+  async #present<One extends TcpEndpoint>(endpoints: readonly One[]): Promise<One[]> {
     const found = new Set((await this.silent()).map(endpointName));
-    for (const endpoint of endpoints)
-      if (found.has(endpointName(endpoint))) await this.#delete(HEALTH_SETS.silent, endpoint);
+    return endpoints.filter((one) => found.has(endpointName(one)));
   }
 
   /** An answer may delete an element at any moment, and its deletion fails then: one transaction for each. */

@@ -1,7 +1,7 @@
 import { backoff } from "../../common/backoff.ts";
 import { isOnlyOf } from "./clusters.ts";
 import type { Finding } from "./evaluate.ts";
-import type { TcpEndpoint } from "./evidence.ts";
+import type { SilentEndpoint, TcpEndpoint } from "./evidence.ts";
 import { elementsOf, endpointName, expiryOf, type Verdict } from "./verdict.ts";
 import { PROBE, type VerdictEnds, type VerdictEndsOptions } from "./verdict-ends.ts";
 import { MOST_OF_NAMESPACE } from "./verdicts.ts";
@@ -20,9 +20,16 @@ const MOST_SUSPECTED = 16_384;
 /** Begins verdicts, and adds to them what is found silent later. */
 export class VerdictBegins {
   readonly #options: VerdictBeginsOptions;
+  /** What the kernel remembers of verdicts that expired, by name; undefined until this check needs it. */
+  #remembered: Map<string, SilentEndpoint> | undefined;
 
   constructor(options: VerdictBeginsOptions) {
     this.#options = options;
+  }
+
+  /** A check begins. What the kernel remembers is read at most once in it: one namespace can have 64 verdicts begin at once, and the set has thousands of elements. */
+  beginCheck(): void {
+    this.#remembered = undefined;
   }
 
   /** Begins verdicts on endpoints and groups, except of clusters that are examined. Returns the endpoints of those that have no room. */
@@ -165,11 +172,12 @@ export class VerdictBegins {
   /** Those of these endpoints that were shown silent before, and have not answered since, are shown. */
   async #recall(verdict: Verdict, all: readonly TcpEndpoint[]): Promise<void> {
     const { evidence } = this.#options;
-    const names = new Set(all.map(endpointName));
-    const found = await evidence.silent();
-    const expired = found.filter((one) => one.isExpired && names.has(endpointName(one)));
-    for (const one of expired) verdict.shown.add(endpointName(one));
-    await evidence.remove(expired);
+    this.#remembered ??= expiredIn(await evidence.silent());
+    const remembered = this.#remembered;
+    const expired = distinct(all).flatMap((one) => remembered.get(endpointName(one)) ?? []);
+    for (const one of expired) remembered.delete(endpointName(one));
+    // Those that have answered since the set was read are gone.
+    for (const one of await evidence.take(expired)) verdict.shown.add(endpointName(one));
   }
 
   /** Endpoints of a verdict that were only suspected are shown silent. */
@@ -183,6 +191,11 @@ export class VerdictBegins {
     await evidence.remove(kept);
     await evidence.add(elementsOf(verdict, expiryOf(verdict) - clock.now(), kept));
   }
+}
+
+function expiredIn(found: readonly SilentEndpoint[]): Map<string, SilentEndpoint> {
+  const expired = found.filter(({ isExpired }) => isExpired);
+  return new Map(expired.map((one) => [endpointName(one), one]));
 }
 
 function distinct(all: readonly TcpEndpoint[]): TcpEndpoint[] {

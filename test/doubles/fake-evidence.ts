@@ -138,6 +138,11 @@ export class FakeEvidence implements Evidence {
     for (const one of endpoints) this.#silent.delete(endpointName(one));
   }
 
+  async take<One extends TcpEndpoint>(endpoints: readonly One[]): Promise<One[]> {
+    this.#check();
+    return endpoints.filter((one) => this.#silent.delete(endpointName(one)));
+  }
+
   #record(set: Unanswered, endpoint: TcpEndpoint): void {
     const known = set.get(endpointName(endpoint));
     if (known !== undefined) known.syns++;

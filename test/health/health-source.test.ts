@@ -323,3 +323,55 @@ test("of verdicts that expire in one check, the kernel remembers 512 endpoints o
     await world.stop();
   }
 });
+
+test("a check reads the kernel's verdicts once for all that begin in it, and once for those that end", async () => {
+  const world = worldOf(44);
+  for (let i = 0; i < 12; i++) world.serve(`web-${i}`, { c2: 2 });
+  world.ownNetwork = () => 0;
+  await world.pass(5_000, 5);
+  const silent = world.evidence.silent.bind(world.evidence);
+  const reads = new Map<number, number>();
+  world.evidence.silent = () => {
+    const now = world.clock.now();
+    reads.set(now, (reads.get(now) ?? 0) + 1);
+    return silent();
+  };
+  world.network = () => 0;
+  await world.pass(5_000, 5);
+  const begun = world.words.filter((word) => word.startsWith("silent group"));
+  assert.ok(begun.length >= 10, world.words.join(", "));
+  assert.equal(Math.max(...reads.values()), 2);
+  await world.stop();
+});
+
+test("of what the kernel remembers, a verdict shows what has not answered since the check read it", async () => {
+  for (const hasAnswered of [false, true]) {
+    const world = worldOf(45);
+    world.serve("web", { c2: 12 });
+    world.ownNetwork = () => 0;
+    await world.pass(5_000, 20);
+    const address = world.endpointsOf("demo/web").at(-1)?.split(":")[0] ?? "";
+    await world.evidence.add([
+      {
+        ...{ address, port: 8080, cluster: "c2", scope: "endpoint", group: "", isShown: true },
+        ...{ isPartial: false, isTrial: true, isExpired: true, expires: 600_000 },
+      },
+    ]);
+    const added: boolean[] = [];
+    const add = world.evidence.add.bind(world.evidence);
+    world.evidence.add = (all) => {
+      added.push(...all.filter((one) => one.address === address).map(({ isShown }) => isShown));
+      return add(all);
+    };
+    const silent = world.evidence.silent.bind(world.evidence);
+    world.evidence.silent = async () => {
+      const found = await silent();
+      if (hasAnswered) world.evidence.accepts({ address, port: 8080 }, undefined);
+      return found;
+    };
+    world.network = () => 0;
+    while (added.length === 0) await world.pass(50, 20);
+    assert.equal(added[0], !hasAnswered, world.words.join(", "));
+    await world.stop();
+  }
+});

@@ -98,10 +98,15 @@ test("verdicts are kept by the kernel, and the table is written once", async () 
   const left = await run(
     node,
     `await table.install(stop);
-     await table.remove([${SIX}, ${MEMBER}, { address: "10.9.0.9", port: 9 }]);
-     return [(await table.silent()).map(({ address }) => address), await table.uninstall(), await table.uninstall(), await table.silent()];`,
+     await table.remove([${SIX}, { address: "10.9.0.9", port: 9 }]);
+     const taken = await table.take([${MEMBER}, { address: "fd00:9::9", port: 9 }]);
+     return [taken.map(({ address }) => address), (await table.silent()).map(({ address }) => address), await table.uninstall(), await table.uninstall(), await table.silent()];`,
   );
-  assert.deepEqual(left, [["10.2.0.1"], 40, 0, []], "a second installation keeps the verdicts");
+  assert.deepEqual(
+    left,
+    [["fd00:2::2"], ["10.2.0.1"], 40, 0, []],
+    "a second installation keeps the verdicts",
+  );
   assert.equal(await node.exec(["nft", "list", "ruleset"]), "");
 });
 
