@@ -38,7 +38,7 @@ export async function deleteStaleEntries(
     try {
       await table.list(filter, onEntry, stop);
     } catch (error) {
-      // Nothing is deleted beside the next attempt.
+      // No deletion runs beside the next attempt. The error of the list is thrown; one of a deletion would only hide it.
       await deletions.end().catch(() => undefined);
       throw error;
     }

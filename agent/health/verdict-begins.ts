@@ -149,7 +149,7 @@ export class VerdictBegins {
     await evidence.forget(added);
   }
 
-  /** Those of a group that nobody has tried, and that the kernel may keep: it has one element for each endpoint, and its set is that of all namespaces. */
+  /** Endpoints of a group that no client has tried, as far as there is room: the kernel's set has one element for each endpoint, and all namespaces share it. */
   #keepable(members: readonly TcpEndpoint[], verdict?: Verdict): readonly TcpEndpoint[] {
     const { verdicts } = this.#options;
     if (verdicts.kept >= MOST_SUSPECTED) return [];

@@ -48,7 +48,7 @@ function properties(
 const MANY = Object.fromEntries(Array.from({ length: 65 }, (_, i) => [`p${i}`, "x"]));
 const { p64: _, ...KEPT } = MANY;
 
-/** What a slice may say of its cluster's properties, and what becomes of it. */
+/** Annotations of a slice with its cluster's properties, and what the parser returns for each. */
 const SLICE_PROPERTY_CASES: readonly ParserCase[] = [
   properties({}, {}),
   properties(

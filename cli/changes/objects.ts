@@ -8,7 +8,7 @@ import { until } from "../clusters/until.ts";
 import { type InstallObject, resourceOf, titleOf } from "../install/change.ts";
 import { whyCrdStays } from "../install/manifests.ts";
 
-/** What becomes of an object. `kept`: it differs and stays. `conflict`: other programs own fields that would change. `not found`: it is not there to be deleted. */
+/** The result of a change for its object. `kept`: the object differs and stays. `conflict`: other programs own fields that would change. `not found`: there is no object to delete. */
 export type Action =
   | "created"
   | "changed"

@@ -21,7 +21,7 @@ import {
 } from "./objects.ts";
 import { handoverSecret, isRotated, untilToken } from "./tokens.ts";
 
-/** What becomes of one object: a line of a plan, or of a report. */
+/** The result of a change for one object: a line of a plan, or of a report. */
 export interface Line {
   /** An `Action`, or what an annotation means. */
   readonly action: string;

@@ -26,7 +26,7 @@ type Attempt = { readonly found: undefined } | { readonly missing: string };
 const REACHED: Attempt = { found: undefined };
 
 /**
- * Waits in the cluster of a change; returns what a user is told then, if anything. `within`: milliseconds for programs, and for other
+ * Waits in the cluster of a change; returns a sentence for the user, if there is one. `within`: milliseconds for programs, and for other
  * clusters. Rejects with an ApiFault that says what is missing.
  */
 export async function waitFor(

@@ -157,7 +157,7 @@ async function examined(
           `${on.context} has peers that no context is: ${unknown.join(", ")}. Name them with --context, or with --absent if they no longer exist.`,
         ]
       : []),
-    // The context's name may be the ID of another member, whose access would be taken away.
+    // The context's name may be the ID of another member, and leave would delete that member's access.
     ...(flags.id === undefined && facts.clusterId === undefined && (ids.length > 0 || known.has(id))
       ? [
           `${on.context}: its ID is unknown, because its ClusterProperty is gone. Name it with --id.`,

@@ -265,7 +265,7 @@ async function take(world: LeaseWorld, step: Step, rates: readonly number[]): Pr
   if (step.do === "cut" || step.do === "mend") replica.cut = step.do === "cut";
   if (step.do === "stop" && !replica.paused) void replica.stop();
   if (step.do === "crash") {
-    // It never goes on.
+    // It never resumes.
     replica.pause();
     replica.stopped = true;
   }

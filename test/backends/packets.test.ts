@@ -70,7 +70,7 @@ class RealPackets {
 
   #peer(path: string): Peer {
     const peer = this.#peers.get(path);
-    if (peer === undefined) throw new Error(`nobody is at ${path}`);
+    if (peer === undefined) throw new Error(`no process listens at ${path}`);
     return peer;
   }
 
