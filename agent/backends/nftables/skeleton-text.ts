@@ -33,8 +33,7 @@ export function renderSkeleton(
       `flush chain ${table} ${name}`,
     ]),
     // They may lead to chains that these options, or this release, do not have, or elsewhere than they should.
-    // `timeouts` is of 0.2.0, which does not flush it: it has to find no other verdicts there.
-    ...[...VERDICT_MAPS, "timeouts"].flatMap((map) => [
+    ...VERDICT_MAPS.flatMap((map) => [
       `add map ${table} ${map} { type classid : verdict; }`,
       `flush map ${table} ${map}`,
     ]),
