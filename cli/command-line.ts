@@ -112,13 +112,13 @@ export interface ObjectReference {
   readonly name: string;
 }
 
-/** `shop/web`, or `web` with `-n`. */
-export function objectReference(value: string, namespace: string | undefined): ObjectReference {
+/** `shop/web`, or `web`, whose namespace is asked for. */
+export function objectReference(value: string, namespace: () => string): ObjectReference {
   const parts = value.split("/");
   const [first = "", second] = parts;
   const found =
     second === undefined
-      ? { namespace: namespace ?? "default", name: first }
+      ? { namespace: namespace(), name: first }
       : { namespace: first, name: second };
   if (parts.length > 2 || !isLabelName(found.namespace) || !isLabelName(found.name)) {
     throw new InvalidArgumentError(`${value}: expected NAMESPACE/NAME, or NAME with -n.`);

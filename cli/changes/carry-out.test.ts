@@ -32,6 +32,42 @@ test("export: a Service that may not be read does not keep the others from being
   assert.match(note, /^error: one: \S+: shop\/service\/cart: .*HTTP 403.*\n$/);
 });
 
+test("export: the namespace of a name is the context's, and the Service owns its ServiceExport", async () => {
+  const bodies: unknown[] = [];
+  const answerTo = ({ method, url = "" }: IncomingMessage) =>
+    method === "POST" && url.includes("/serviceexports")
+      ? answering((body) => {
+          bodies.push(body);
+          const metadata = {
+            ...(field(body, "metadata") as object),
+            uid: "1",
+            resourceVersion: "1",
+          };
+          return { ...(body as object), metadata };
+        })
+      : undefined;
+  await using one = await FakeApiServer.start({
+    objects: { services: [service("web")] },
+    answerTo,
+  });
+  await using two = await FakeApiServer.start();
+  using operator = new CommandLine({ one: one.inline, two: two.inline }, { one: "shop" });
+  assert.equal((await operator.run("export", "web")).out, "one: shop/serviceexport/web created\n");
+  const [owner] = field(field(bodies[0], "metadata"), "ownerReferences") as object[];
+  assert.match(String(field(owner, "uid")), /^\S+-\S+$/);
+  const expected = { apiVersion: "v1", kind: "Service", name: "web" };
+  assert.deepEqual({ ...owner, uid: undefined }, { ...expected, uid: undefined });
+  for (const argv of [
+    ["export", "web"],
+    ["export", "-l", "a=b"],
+    ["explain", "web"],
+  ]) {
+    const { code, note } = await operator.run(...argv, "--all-contexts");
+    assert.equal(code, 2, argv.join(" "));
+    assert.match(note, /different namespaces \(one: shop, two: default\)/);
+  }
+});
+
 test("export: a cluster that fails for all Services is named once", async () => {
   await using one = await FakeApiServer.start({
     answerTo: () => (_, response) => void response.writeHead(401).end(),

@@ -146,13 +146,13 @@ export function createObject(on: Cluster, object: InstallObject, dryRun = false)
   });
 }
 
-/** True if the object exists. Rejects with an ApiFault that names the object. */
-export function isThere(
+/** The object as it is; undefined: it does not exist. Rejects with an ApiFault that names the object. */
+export function findObject(
   on: Cluster,
   object: InstallObject,
   { mayLackKinds }: Pick<ObjectOptions, "mayLackKinds">,
-): Promise<boolean> {
-  return naming(on, object, async () => (await existing(on, object, mayLackKinds)) !== undefined);
+): Promise<ApiObject | undefined> {
+  return naming(on, object, () => existing(on, object, mayLackKinds));
 }
 
 /** Deletes an object if it exists. `dryRun`: the API server only checks it. Rejects with an ApiFault that names the object. */

@@ -16,7 +16,7 @@ import {
   compareObject,
   createObject,
   deleteObject,
-  isThere,
+  findObject,
   type Surroundings,
 } from "./objects.ts";
 import { handoverSecret, isRotated, untilToken } from "./tokens.ts";
@@ -42,7 +42,7 @@ async function linesOf(change: Change, around: Surroundings): Promise<Line[]> {
     case "put": {
       const { object, unless } = change;
       if (unless === "exists") {
-        const exists = await isThere(on, object, around);
+        const exists = (await findObject(on, object, around)) !== undefined;
         if (!exists && around.validate) await createObject(on, object, true);
         return [{ object, action: exists ? "unchanged" : "created" }];
       }
@@ -54,7 +54,7 @@ async function linesOf(change: Change, around: Surroundings): Promise<Line[]> {
       const secret = await handoverSecret(clusterOf(around, handover.from), on, change);
       if (secret !== undefined)
         return [{ object: secret, ...(await compareObject(on, secret, around)) }];
-      const action = (await isThere(on, handover.secret, around)) ? "changed" : "created";
+      const action = (await findObject(on, handover.secret, around)) ? "changed" : "created";
       const detail = change.detail ?? "its token is created first";
       return [{ object: handover.secret, action, detail }];
     }
@@ -65,7 +65,7 @@ async function linesOf(change: Change, around: Surroundings): Promise<Line[]> {
       const { object } = change;
       if (around.validate)
         return [{ object, action: await deleteObject(on, object, around, true) }];
-      return [{ object, action: (await isThere(on, object, around)) ? "deleted" : "not found" }];
+      return [{ object, action: (await findObject(on, object, around)) ? "deleted" : "not found" }];
     }
     case "sweep":
       if (around.validate) return sweep(on, around, true);

@@ -1,9 +1,11 @@
+import { InvalidArgumentError } from "commander";
 import { isCidr, parseCidr } from "../../api/cidr.ts";
 import { shown } from "../../api/problem.ts";
 import { systemClock } from "../../common/clock.ts";
 import { CodedError, codeOf } from "../../common/errors.ts";
 import {
   contextNames,
+  contextNamespace,
   kubeconfigFiles,
   type MergedKubeconfig,
   mergedKubeconfig,
@@ -102,6 +104,25 @@ export function currentContext(
 ): string | undefined {
   const files = kubeconfigFiles(flags.kubeconfig, env.KUBECONFIG, home);
   return mergedKubeconfig({ files })["current-context"];
+}
+
+/** The namespace of objects that are named without one: `-n`, else that of the contexts. Throws an InvalidArgumentError if these have different ones. */
+export function namespaceOf(
+  flags: ClusterFlags & { readonly namespace?: string },
+  { env, home }: Pick<Terminal, "env" | "home">,
+): string {
+  if (flags.namespace !== undefined) return flags.namespace;
+  const files = kubeconfigFiles(flags.kubeconfig, env.KUBECONFIG, home);
+  const config = mergedKubeconfig({ files });
+  const namespaces = new Map(
+    chosen(config, flags).map((name) => [name, contextNamespace(config, name)]),
+  );
+  const [first = "default", second] = new Set(namespaces.values());
+  if (second === undefined) return first;
+  const each = [...namespaces].map(([context, namespace]) => `${context}: ${namespace}`).join(", ");
+  throw new InvalidArgumentError(
+    `The contexts have different namespaces (${each}): use NAMESPACE/NAME or -n.`,
+  );
 }
 
 /** The contexts that flags name. */

@@ -13,7 +13,7 @@ import { agentFacts, modelOf, nodeGroups } from "../agents/facts.ts";
 import { type AgentObjects, agentSettings, readAgentObjects } from "../agents/objects.ts";
 import { isConfirmed } from "../changes/carry-out.ts";
 import type { Cluster } from "../clusters/cluster.ts";
-import { type ClusterFlags, withClusters } from "../clusters/contexts.ts";
+import { type ClusterFlags, namespaceOf, withClusters } from "../clusters/contexts.ts";
 import {
   type ObjectReference,
   objectReference,
@@ -58,7 +58,7 @@ export function addDrill(
         "They get their replicas back in any case, also at Ctrl-C; if the program is killed, the next drill of the Service does it.",
     )
     .argument("<service>", "NAMESPACE/NAME, or NAME with -n")
-    .option("-n, --namespace <name>", "of a Service without one")
+    .option("-n, --namespace <name>", "of a Service without one; default: the context's")
     .option("--port <number>", "TCP port of the import; default: the first", count)
     .addOption(
       new Option("--rate <number>", `connections a second, at most ${MOST_RATE}`)
@@ -70,7 +70,13 @@ export function addDrill(
     .addOption(timeoutOption("for each step", "3m"))
     .option("--yes", "do not ask")
     .action(async (service: string, flags: DrillFlags) =>
-      end(await drillOf(objectReference(service, flags.namespace), flags, terminal)),
+      end(
+        await drillOf(
+          objectReference(service, () => namespaceOf(flags, terminal)),
+          flags,
+          terminal,
+        ),
+      ),
     );
 }
 

@@ -9,7 +9,7 @@ import { metaOf } from "../../common/kubernetes/object-meta.ts";
 import { type AgentFacts, agentFacts, modelOf, nodeFactOf } from "../agents/facts.ts";
 import { agentSettings, readAgentObjects } from "../agents/objects.ts";
 import type { Cluster } from "../clusters/cluster.ts";
-import { type ClusterFlags, withClusters } from "../clusters/contexts.ts";
+import { type ClusterFlags, namespaceOf, withClusters } from "../clusters/contexts.ts";
 import { objectReference, withClusterFlags, withOutputFlag } from "../command-line.ts";
 import { EXIT, type ExitCode, exitCodeOf } from "../exit-code.ts";
 import { documentText, joined, type Output, oneLine, printable } from "../output/printable.ts";
@@ -58,10 +58,16 @@ export function addExplain(
       "--from <node>",
       "as this node sees it, or the node of a pod, NAMESPACE/POD; default: the first node with a ready agent",
     )
-    .option("-n, --namespace <name>", "of an import without one")
+    .option("-n, --namespace <name>", "of an import without one; default: the context's")
     .option("-v, --verbose", "the meaning of each reason")
     .action(async (target: string, flags: ExplainFlags) =>
-      end(await explain(targetOf(target, flags.namespace), flags, terminal)),
+      end(
+        await explain(
+          targetOf(target, () => namespaceOf(flags, terminal)),
+          flags,
+          terminal,
+        ),
+      ),
     );
 }
 
@@ -207,7 +213,7 @@ export async function nodeOf(
 }
 
 /** `shop/web`, `shop/web:http`, `241.0.0.1`, `241.0.0.1:80`, `fd00::1` or `[fd00::1]:80`. */
-export function targetOf(text: string, namespace: string | undefined): Target {
+export function targetOf(text: string, namespace: () => string): Target {
   const whole = parseAddress(text);
   if (isAddress(whole)) return { address: whole.text };
   const [, bracketed, plain = "", port] =

@@ -4,10 +4,10 @@ import { field, textField } from "../../api/parse/fields.ts";
 import { queryOf, SERVICE_EXPORTS, SERVICES } from "../../common/kubernetes/kinds.ts";
 import { apiVersionOf } from "../../common/kubernetes/resource.ts";
 import { type ChangeFlags, carryOut, isOfOneObject, type Plan } from "../changes/carry-out.ts";
-import { isThere } from "../changes/objects.ts";
+import { findObject } from "../changes/objects.ts";
 import type { Cluster } from "../clusters/cluster.ts";
 import { whyOf } from "../clusters/cluster-fault.ts";
-import { type ClusterFlags, withClusters } from "../clusters/contexts.ts";
+import { type ClusterFlags, namespaceOf, withClusters } from "../clusters/contexts.ts";
 import {
   type ObjectReference,
   objectReference,
@@ -52,7 +52,7 @@ export function addExport(
 function withExportFlags(command: Command): Command {
   return withChangeFlags(withClusterFlags(command))
     .argument("[services...]", "NAMESPACE/NAME, or NAME with -n")
-    .option("-n, --namespace <name>", "default: default", namespace)
+    .option("-n, --namespace <name>", "default: the context's", namespaceName)
     .option("-l, --selector <labels>", "all Services of the namespace with these labels");
 }
 
@@ -67,19 +67,19 @@ async function forServices(
   if ((services.length === 0) === (flags.selector === undefined)) {
     throw new InvalidArgumentError("Expected names of Services, or -l, and not both.");
   }
-  const named = services.map((text) => objectReference(text, flags.namespace));
+  const named = services.map((text) => objectReference(text, () => namespaceOf(flags, whole)));
   const makePlan = async (clusters: readonly Cluster[], terminal: Terminal): Promise<Plan> => {
     const { note, signal } = terminal;
     const { results, failed } = await inEachCluster(clusters, terminal, async (on) => {
       if (flags.selector !== undefined) {
-        const chosen = await selected(on, flags);
+        const chosen = await selected(on, namespaceOf(flags, whole), flags.selector);
         if (chosen.length === 0) note(printable`${on.context}: no Service matches\n`);
         return { on, chosen, left: [] };
       }
       if (verb === "unexport") return { on, chosen: named, left: [] };
-      const whys = await Promise.all(named.map((one) => whyNot(on, one, signal)));
-      const chosen = named.filter((_service, i) => whys[i] === undefined);
-      return { on, chosen, left: whys.flatMap((why) => why ?? []) };
+      const found = await Promise.all(named.map((one) => exported(on, one, signal)));
+      const chosen = found.filter((one) => typeof one !== "string");
+      return { on, chosen, left: found.filter((one) => typeof one === "string") };
     });
     const isComplete = failed.length === 0 && results.every(({ left }) => left.length === 0);
     for (const { on, left } of results)
@@ -94,16 +94,23 @@ async function forServices(
   );
 }
 
-/** Why a Service is not exported; undefined: it is there. Rejects with an ApiFault that concerns all Services. */
-async function whyNot(
+/** A Service that is exported. */
+interface ExportedService extends ObjectReference {
+  /** Absent where it does not matter. */
+  readonly uid?: string;
+}
+
+/** The Service, or why it is not exported. Rejects with an ApiFault that concerns all Services. */
+async function exported(
   on: Cluster,
   service: ObjectReference,
   signal: AbortSignal,
-): Promise<string | undefined> {
+): Promise<ExportedService | string> {
   const { namespace, name } = service;
   try {
     const object = objectOf("Service", name, namespace);
-    if (await isThere(on, object, { mayLackKinds: false })) return undefined;
+    const found = await findObject(on, object, { mayLackKinds: false });
+    if (found !== undefined) return { namespace, name, uid: found.meta.uid };
     return `there is no Service ${keyOf(service)}`;
   } catch (thrown) {
     signal.throwIfAborted();
@@ -113,10 +120,13 @@ async function whyNot(
 }
 
 /** The changes of Services of one cluster. PURE. */
-function exportChanges(verb: Verb, on: string, services: readonly ObjectReference[]): Change[] {
+function exportChanges(verb: Verb, on: string, services: readonly ExportedService[]): Change[] {
   const { kind, versions } = SERVICE_EXPORTS;
   const apiVersion = apiVersionOf(SERVICE_EXPORTS, versions[0] ?? "");
-  return services.map((metadata) => {
+  return services.map(({ namespace, name, uid }) => {
+    // It goes with its Service.
+    const owner = uid !== undefined && { apiVersion: "v1", kind: "Service", name, uid };
+    const metadata = { namespace, name, ...(owner && { ownerReferences: [owner] }) };
     const place = { on, stage: 0, object: { apiVersion, kind, metadata } };
     return verb === "export"
       ? { ...place, act: "put", unless: "exists" }
@@ -129,17 +139,21 @@ function keyOf({ namespace, name }: ObjectReference): string {
 }
 
 /** Services with the labels of `-l`. */
-async function selected(cluster: Cluster, flags: ExportFlags): Promise<ObjectReference[]> {
-  const { selector = "", namespace: within = "default" } = flags;
-  const query = queryOf(SERVICES, { namespace: within, labelSelector: selector });
+async function selected(
+  cluster: Cluster,
+  namespace: string,
+  labelSelector: string,
+): Promise<ExportedService[]> {
+  const query = queryOf(SERVICES, { namespace, labelSelector });
   const found = await cluster.list(query);
   return found.flatMap((service) => {
-    const name = textField(field(service, "metadata"), "name");
-    return name === undefined ? [] : [{ namespace: within, name }];
+    const metadata = field(service, "metadata");
+    const [name, uid] = [textField(metadata, "name"), textField(metadata, "uid")];
+    return name === undefined ? [] : [{ namespace, name, ...(uid !== undefined && { uid }) }];
   });
 }
 
-function namespace(value: string): string {
+function namespaceName(value: string): string {
   if (!isLabelName(value)) throw new InvalidArgumentError("Expected the name of a namespace.");
   return value;
 }

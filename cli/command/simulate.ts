@@ -7,7 +7,7 @@ import { type AgentFacts, agentFacts, modelOf, nodeGroups } from "../agents/fact
 import { type ManifestFile, withManifests } from "../agents/manifests.ts";
 import { type AgentSettings, agentSettings, readAgentObjects } from "../agents/objects.ts";
 import type { Cluster } from "../clusters/cluster.ts";
-import { type ClusterFlags, withClusters } from "../clusters/contexts.ts";
+import { type ClusterFlags, namespaceOf, withClusters } from "../clusters/contexts.ts";
 import {
   clusterId,
   objectReference,
@@ -72,7 +72,7 @@ async function simulated(
   terminal: Terminal,
 ): Promise<ExitCode> {
   const wanted = imports.map((text) => {
-    const { namespace, name } = objectReference(text, flags.namespace);
+    const { namespace, name } = objectReference(text, () => namespaceOf(flags, terminal));
     return objectKey(namespace, name);
   });
   const files = (flags.filename ?? []).map((name) => ({ name, text: textOf(name) }));

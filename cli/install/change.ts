@@ -10,8 +10,18 @@ export interface InstallObject {
     readonly name: string;
     readonly labels?: Readonly<Record<string, string>>;
     readonly annotations?: Readonly<Record<string, string>>;
+    /** Without them, the API server deletes the object. */
+    readonly ownerReferences?: readonly OwnerReference[];
   };
   readonly [field: string]: unknown;
+}
+
+/** An owner in the same namespace. */
+interface OwnerReference {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly name: string;
+  readonly uid: string;
 }
 
 /**

@@ -98,6 +98,12 @@ export function contextNames({ contexts }: MergedKubeconfig): string[] {
   return namesOf(contexts);
 }
 
+/** The namespace of a context, as kubectl reads it. */
+export function contextNamespace({ contexts }: MergedKubeconfig, name: string): string {
+  const entry = contexts.find((one) => textField(one, "name") === name);
+  return textField(field(entry, "context"), "namespace") || "default";
+}
+
 function namesOf(contexts: readonly unknown[]): string[] {
   return contexts.flatMap((entry) => textField(entry, "name") ?? []);
 }

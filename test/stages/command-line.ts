@@ -17,9 +17,14 @@ export class CommandLine implements Disposable {
   readonly #directory = mkdtempSync(join(tmpdir(), "clusterset-cli-"));
   readonly kubeconfig = join(this.#directory, "config");
 
-  /** `kubeconfigs`: texts with one context each and no paths, by the name that it has for this user. */
-  constructor(kubeconfigs: Readonly<Record<string, string>>) {
-    const documents = Object.entries(kubeconfigs).map(([name, text]) => renamed(name, text));
+  /** `kubeconfigs`: texts with one context each and no paths, by the name that it has for this user. `namespaces`: of contexts. */
+  constructor(
+    kubeconfigs: Readonly<Record<string, string>>,
+    namespaces: Readonly<Record<string, string>> = {},
+  ) {
+    const documents = Object.entries(kubeconfigs).map(([name, text]) =>
+      renamed(name, text, namespaces[name]),
+    );
     const merged = {
       apiVersion: "v1",
       kind: "Config",
@@ -89,11 +94,11 @@ interface Kubeconfig {
 }
 
 /** The only cluster, user and context of a kubeconfig under another name. */
-function renamed(name: string, text: string) {
+function renamed(name: string, text: string, namespace?: string) {
   const { clusters, users } = parse(text) as Kubeconfig;
   return {
     cluster: { name, cluster: clusters[0]?.cluster },
     user: { name, user: users[0]?.user },
-    context: { name, context: { cluster: name, user: name } },
+    context: { name, context: { cluster: name, user: name, namespace } },
   };
 }
