@@ -51,7 +51,7 @@ test("The caption of the picture names the day and the machine", () => {
   );
 });
 
-test("README shows the picture, with its last figures for those who do not see it", () => {
+test("BENCHMARKS.md shows the picture, with its last figures for those who do not see it", () => {
   const points = [
     { services: 1, p50: 1, p99: 2 },
     { services: 10_000, p50: 1_200, p99: 2_000 },
@@ -59,6 +59,6 @@ test("README shows the picture, with its last figures for those who do not see i
   const line = shownIn([{ label: "one", ours: true, points }]);
   assert.match(
     line,
-    /^!\[.*p50: one, 1\.20 s with 10,000 services\]\(docs\/images\/change-to-live\.svg\)\n/,
+    /^!\[.*p50: one, 1\.20 s with 10,000 services\]\(images\/change-to-live\.svg\)\n/,
   );
 });

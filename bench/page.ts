@@ -89,15 +89,14 @@ export function captionOf({ date, machine }: Run): string {
   return `p50, and p99 as a thin line; ${date.toISOString().slice(0, 10)}, ${hardware}, ${kernel}`;
 }
 
-/** Writes the picture, and the line that shows it in README. */
+/** Writes the picture, and the line that shows it in BENCHMARKS.md. */
 export function writePicture(lines: readonly Line[], run: Run): void {
   mkdirSync(dirname(PICTURE), { recursive: true });
   writeFileSync(PICTURE, pictureOf(lines, captionOf(run)));
-  const path = join(ROOT, "README.md");
-  writeFileSync(path, withBlock(readFileSync(path, "utf8"), "picture", shownIn(lines)));
+  writeFileSync(PAGE, withBlock(readFileSync(PAGE, "utf8"), "picture", shownIn(lines)));
 }
 
-/** The line of README. PURE. */
+/** This line. PURE. */
 export function shownIn(lines: readonly Line[]): string {
   const figures = lines.flatMap(({ label, points }) => {
     const last = points.at(-1);
@@ -106,5 +105,5 @@ export function shownIn(lines: readonly Line[]): string {
       : [`${label}, ${time(last.p50)} with ${servicesOf(last.services)}`];
   });
   const said = `From a change to the first connection that follows it, p50: ${figures.join("; ")}`;
-  return `![${said}](${relative(ROOT, PICTURE)})\n\nMeasured with \`make bench\` ([all figures](docs/BENCHMARKS.md#figures)).\n`;
+  return `![${said}](${relative(dirname(PAGE), PICTURE)})\n`;
 }
