@@ -1,4 +1,3 @@
-import { InvalidArgumentError } from "commander";
 import { isCidr, parseCidr } from "../../api/cidr.ts";
 import { shown } from "../../api/problem.ts";
 import { systemClock } from "../../common/clock.ts";
@@ -106,7 +105,7 @@ export function currentContext(
   return mergedKubeconfig({ files })["current-context"];
 }
 
-/** The namespace of objects that are named without one: `-n`, else that of the contexts. Throws an InvalidArgumentError if these have different ones. */
+/** The namespace of objects that are named without one: `-n`, else that of the contexts. Throws CSP_KUBECONFIG if these have different ones. */
 export function namespaceOf(
   flags: ClusterFlags & { readonly namespace?: string },
   { env, home }: Pick<Terminal, "env" | "home">,
@@ -120,8 +119,9 @@ export function namespaceOf(
   const [first = "default", second] = new Set(namespaces.values());
   if (second === undefined) return first;
   const each = [...namespaces].map(([context, namespace]) => `${context}: ${namespace}`).join(", ");
-  throw new InvalidArgumentError(
-    `The contexts have different namespaces (${each}): use NAMESPACE/NAME or -n.`,
+  throw new CodedError(
+    "CSP_KUBECONFIG",
+    `The contexts have different namespaces (${each}): use NAMESPACE/NAME or -n`,
   );
 }
 
