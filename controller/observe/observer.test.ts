@@ -42,6 +42,25 @@ test("an unreachable election Lease is logged once per reason, and again after a
   assert.equal(lines.length, 3);
 });
 
+test("an import that appears, and one that goes, is one line each, with its VIPs and clusters", () => {
+  const { log, lines } = jsonLog();
+  const observer = new Observer(log, new ControllerMetrics());
+  const status = { clusters: ["c1", "c2"], claims: [] };
+  const wanted = { reason: "exported", vips: ["241.0.1.7"], status } as const;
+  observer.imported("shop/web", wanted);
+  observer.imported("shop/web", wanted);
+  observer.imported("shop/web", undefined);
+  const line = { level: "info", import: "shop/web" };
+  assert.deepEqual(lines, [
+    {
+      ...line,
+      msg: "Import state changed",
+      ...{ reason: "exported", vips: ["241.0.1.7"], clusters: ["c1", "c2"] },
+    },
+    { ...line, msg: "Import removed", from: "exported" },
+  ]);
+});
+
 test("ranges with every address are logged, and not counted as rejected, because they are used", async () => {
   const { log, lines } = logLines();
   const metrics = new ControllerMetrics();

@@ -248,7 +248,7 @@ export class Observer {
     const line =
       wanted === undefined
         ? { message: "Import removed", fields }
-        : { message: "Import state changed", fields: { ...fields, reason: wanted.reason } };
+        : { message: "Import state changed", fields: { ...fields, ...partsOf(wanted) } };
     this.#limitedImports.write(key, { level: "info", ...line });
   }
 
@@ -341,6 +341,12 @@ function isEventLimit(why: unknown): why is EventLimit {
 /** True for failures that are normal with several writers. */
 function isUsual(reason: string): boolean {
   return reason === "write-conflict" || reason === "not-leader";
+}
+
+/** What a log line says of an import. */
+function partsOf({ reason, vips, status }: ImportWanted): LogFields {
+  const clusters = status?.clusters;
+  return { reason, ...(vips && { vips }), ...(clusters && { clusters }) };
 }
 
 function levelOf({ reason, status }: ImportWanted, nearest: Nearest | undefined): ImportLevel {
