@@ -7,12 +7,13 @@ import { type Pool, runAll, secondsLeft } from "./tests/pool.ts";
 import * as report from "./tests/report.ts";
 import { runJob } from "./tests/run-job.ts";
 
-const USAGE = `node scripts/test.ts [unit | test | rest | here] [PATTERN...]
+const USAGE = `node scripts/test.ts [unit | test | rest | here | guest] [PATTERN...]
 
   unit      what needs no root (npm test)
   test      make test
   rest      what make test-all runs after make test
   here      the rest, without the virtual machine
+  guest     the rest, in the virtual machine
   PATTERN   only test files that match, for example 'test/kernel/**'; without a part, all tests of these files
 
 A file that fails runs once more at the end. One such file is forgiven; a second one fails the run.
@@ -20,7 +21,7 @@ So does any failure of a file that scripts/tests/plan.ts marks "once".
 SEED=NUMBER repeats the random choices of an earlier run.`;
 
 const isPart = (word: string | undefined): word is Part =>
-  word === "unit" || word === "test" || word === "rest" || word === "here";
+  ["unit", "test", "rest", "here", "guest"].includes(word ?? "");
 
 const argv = process.argv.slice(2);
 if (argv.length === 0 || argv.some((word) => word.startsWith("-"))) {
@@ -34,7 +35,8 @@ if (jobs.length === 0) throw new Error(`no test file matches ${argv.join(" ")}`)
 
 // make test makes the same random choices each time, the rest others.
 const seed =
-  process.env.SEED ?? (part === "rest" || part === "here" ? String(Date.now() % 2 ** 31) : "1");
+  process.env.SEED ??
+  (["rest", "here", "guest"].includes(part) ? String(Date.now() % 2 ** 31) : "1");
 process.env.SEED = seed;
 
 const begun = performance.now();

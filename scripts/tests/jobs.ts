@@ -4,9 +4,9 @@ import { PLAN, type Row, rowsOf, testFiles } from "./plan.ts";
 
 /**
  * The parts of a run: `unit` needs no root; `test` is all of `make test`; `rest` is what `make test-all` runs besides; `here` is that
- * without the virtual machine; `some` is each named file, whole.
+ * without the virtual machine, and `guest` the virtual machine alone; `some` is each named file, whole.
  */
-export type Part = "unit" | "test" | "rest" | "here" | "some";
+export type Part = "unit" | "test" | "rest" | "here" | "guest" | "some";
 
 /** One process of a run. */
 export interface Job {
@@ -47,12 +47,13 @@ export function jobsOf(
   );
   if (part === "some") return [...unitJobs(chosen, shards), ...rooted(chosen, whole)];
   const isRandom = (file: string): boolean => rowsOf(file).some(({ random }) => random === true);
-  const isRest = part === "rest" || part === "here";
+  const isRest = part === "rest" || part === "here" || part === "guest";
   const units = unitJobs(isRest ? chosen.filter(isRandom) : chosen, shards);
   if (part === "unit") return units;
   const check = part === "test" && patterns.length === 0 ? [CHECK] : [];
   const jobs = [...check, ...units, ...rooted(chosen, isRest ? inRest : inTest)];
-  return part === "here" ? jobs.filter(({ guest }) => guest === undefined) : jobs;
+  if (part === "here") return jobs.filter(({ guest }) => guest === undefined);
+  return part === "guest" ? jobs.filter(({ guest }) => guest !== undefined) : jobs;
 }
 
 const CHECK: Job = {
