@@ -155,7 +155,6 @@ export const PLAN: readonly Row[] = [
   kernel("{agent,preflight,health-table}", 15),
   kernel("affinity", 15, { only: NFTABLES }),
   kernel("refusals", 30, { skip: "legacy|found ahead" }),
-  kernel("scenarios", 10, { only: "three-tiers" }),
   row("all", "test/kernel/killed.test.ts", { random: true, seconds: 30 }),
   row("all", "test/kernel/every-object.test.ts", { seconds: 260 }),
   row("all", "test/kernel/silence.test.ts", { seconds: 90 }),
