@@ -1,9 +1,12 @@
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { dirname } from "node:path";
 import { after, before, test } from "node:test";
+import { promisify } from "node:util";
 import { blocksOf } from "../e2e/guide.ts";
-import { paste } from "../e2e/reader.ts";
 import { eventually } from "../stages/agent-process.ts";
 import { CommandLine } from "../stages/command-line.ts";
+import { kubernetesCommand } from "./commands.ts";
 import { ControllerStage, IMPORT, type StagedCluster, serviceSlice } from "./controller-stage.ts";
 
 // docs/guides/change-port.md, by copy and paste, on the API servers of a mesh. controller/sync/change-port.test.ts follows each change
@@ -48,16 +51,28 @@ async function publish({ id, plane }: StagedCluster, ports: readonly object[]): 
   await plane.admin.apply(serviceSlice(KEY, [endpoint], { ports }));
 }
 
+/** Runs commands in a shell, as the user would. */
+async function paste(commands: string): Promise<string> {
+  const { stdout } = await promisify(execFile)("sh", ["-ec", commands], {
+    env: {
+      PATH: `${dirname(kubernetesCommand("kubectl"))}:${process.env.PATH}`,
+      KUBECONFIG: user.kubeconfig,
+      HOME: dirname(user.kubeconfig),
+    },
+  });
+  return stdout;
+}
+
 /** The commands of a step for a cluster: the guide shows those for `cluster-1`. */
 async function inCluster({ id }: StagedCluster, step: string): Promise<void> {
-  for (const block of blocksOf(GUIDE, step)) await paste(user, block.replaceAll("cluster-1", id));
+  for (const block of blocksOf(GUIDE, step)) await paste(block.replaceAll("cluster-1", id));
 }
 
 /** Waits until the guide's check shows these ports in both clusters, and that it allows to go on. */
 async function untilChecked(ports: string): Promise<void> {
   const [check = ""] = blocksOf(GUIDE, CHECK);
   await eventually(async () => {
-    const lines = (await paste(user, check)).split("\n");
+    const lines = (await paste(check)).split("\n");
     const count = (pattern: RegExp) => lines.filter((line) => pattern.test(line)).length;
     assert.equal(count(new RegExp(`^${ports}$`)), 2, lines.join("\n"));
     assert.equal(count(/^Conflict False /), 2, lines.join("\n"));
