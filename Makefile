@@ -40,7 +40,7 @@ test-all: test ## run all tests, before a release; needs root
 	@node scripts/test.ts rest
 
 # What scripts/fresh runs to show that nothing is missing on a new machine: files that need each kind of program that scripts/prepare installs.
-SAMPLE := test/kernel/agent test/backends/check test/apiserver/registry-objects test/e2e/journey test/ipvs/agent test/monitoring/alerts test/packages/charts
+SAMPLE := test/kernel/agent test/backends/held test/apiserver/registry-objects test/e2e/journey test/ipvs/agent test/monitoring/alerts test/packages/charts
 sample:
 	@scripts/prepare kubernetes lab vm
 	@node scripts/test.ts $(SAMPLE:%=%.test.ts)

@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
+import { FAMILIES } from "../../api/address.ts";
 import { FakeClock } from "../../test/doubles/fake-clock.ts";
 import { logLines } from "../../test/doubles/log-lines.ts";
 import type { BackendKind } from "../backends/backend-kind.ts";
 import { KINDS } from "../backends/kinds.ts";
-import { removeUntilDone } from "./remove-leftovers.ts";
+import { type InUse, removeLeftovers, removeUntilDone } from "./remove-leftovers.ts";
 
 /** What happens at which second if this many tries fail. `stopAt`: the second at which `stop` is aborted. */
 async function removed(failures: number, seconds: number, stopAt?: number): Promise<string[]> {
@@ -50,6 +51,27 @@ describe("leftovers of an earlier run", () => {
   test("are retried every five minutes in the end", async () => {
     const seen = await removed(Number.POSITIVE_INFINITY, 1300);
     assert.deepEqual(seen.slice(-4), ["615 try", "915 try", "1215 try", "1300 end"]);
+  });
+
+  test("are removed of every backend, except those in use", async () => {
+    const removed: string[] = [];
+    const leftovers: BackendKind["leftovers"] = ({ inUse }) =>
+      FAMILIES.map((family) => ({
+        ...{ variant: { flavour: "nft" }, family },
+        remove: async () => removed.push(`${family}, in use: ${inUse}`),
+      }));
+    const kinds = { trial: { ...KINDS.iptables, leftovers } };
+    const none = { kinds, ranges: [], keep: [] } as const;
+    const trial: InUse = { name: "trial", variant: { flavour: "nft" }, families: ["IPv4"] };
+    for (const [inUse, expected] of [
+      [undefined, ["IPv4, in use: none", "IPv6, in use: none"]],
+      [trial, ["IPv6, in use: this"]],
+      [{ ...trial, variant: { flavour: "legacy" } }, ["IPv4, in use: this", "IPv6, in use: this"]],
+      [{ ...trial, name: "other" }, ["IPv4, in use: other", "IPv6, in use: other"]],
+    ] as const) {
+      await removeLeftovers(inUse === undefined ? none : { ...none, inUse }, logLines().log);
+      assert.deepEqual(removed.splice(0), expected);
+    }
   });
 
   test("are not retried once the agent is stopping", async () => {

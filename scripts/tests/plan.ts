@@ -78,8 +78,6 @@ export const PLAN: readonly Row[] = [
   ),
   row("unit", "{agent,api,bench,cli,common,controller,demo}/**/*.test.ts"),
   row("unit", "test/{doubles,packets,scenarios,states,unit}/**/*.test.ts"),
-  row("unit", "test/cluster/{forget,spec}.test.ts"),
-  row("unit", "test/vm/results.test.ts"),
 
   // Real API servers: the drill, the KEP's cases, rights, and the plugin's commands. Faults are in the rest.
   apiserver("clusterset-drill", 60),
@@ -157,7 +155,6 @@ export const PLAN: readonly Row[] = [
   kernel("{agent,preflight,health-table}", 15),
   kernel("affinity", 15, { only: NFTABLES }),
   kernel("refusals", 30, { skip: "legacy|found ahead" }),
-  kernel("scenarios", 10, { only: "three-tiers" }),
   row("all", "test/kernel/killed.test.ts", { random: true, seconds: 30 }),
   row("all", "test/kernel/every-object.test.ts", { seconds: 260 }),
   row("all", "test/kernel/silence.test.ts", { seconds: 90 }),
@@ -175,7 +172,7 @@ export const PLAN: readonly Row[] = [
   // Silence, firewalls, held traffic and counters take the same way with each backend: this machine's kernel shows them.
   row(
     "all",
-    "test/{ipvs/*,kernel/{every-object,reach},backends/{check,histories,packets,restart}}.test.ts",
+    "test/{ipvs/*,kernel/{every-object,reach},backends/{histories,packets,restart}}.test.ts",
     GUEST,
   ),
   row("all", "test/vm/machine.test.ts", { needs: ["vm"], seconds: 60, weight: 2 }),

@@ -33,13 +33,13 @@ for (const name of tested.writers) {
   chmodSync(join(killed, name), 0o755);
 }
 
-const CHANGES = new Map(tested.foreignChanges(family).map(({ what, command }) => [what, command]));
+const CHANGES = tested.foreignChanges(family);
 const HARMLESS = ["none", "restart", "garbage collection"];
 const FAULTS = [
   ...HARMLESS,
   ...(tested.applyPart === undefined ? [] : ["half a transaction"]),
   ...["no program", "killed program"],
-  ...CHANGES.keys(),
+  ...Object.keys(CHANGES),
 ];
 
 interface Step {
@@ -79,7 +79,7 @@ async function play({ events, fault, part }: Step): Promise<void> {
   for (const event of events) applyEvent(model, event);
   for (const key of model.takeDirty().keys()) setImport(ruleset, model, key, family);
   const tx = finished(backend.diff(state, finished(ruleset.take())));
-  const command = CHANGES.get(fault);
+  const command = CHANGES[fault];
   if (command !== undefined) spawnSync("sh", ["-c", command]);
   if (fault.endsWith("program")) await backend.close();
   if (fault === "no program") process.env.PATH = "";

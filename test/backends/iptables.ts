@@ -2,7 +2,7 @@ import { type Flavour, toolsOf } from "../../agent/backends/iptables/flavour.ts"
 import { FAMILIES, type Family } from "../../api/address.ts";
 import { programIptables } from "../packets/rendered.ts";
 import { pureIptables } from "../states/replay.ts";
-import { addressesIn, type ForeignChange, type TestedBackend } from "./tested-backend.ts";
+import { addressesIn, type ForeignChanges, type TestedBackend } from "./tested-backend.ts";
 
 /** 0 of 100,000 were resent when this was measured; an overloaded machine drops a few packets. */
 const RESENT = 1 / 10_000;
@@ -72,24 +72,14 @@ function standInsOf(flavour: Flavour): Record<string, string> {
   return Object.fromEntries(scripts);
 }
 
-/** What a family's root chain and ranges are called. */
-const NAMES = {
-  IPv4: {
-    root: "CSP-241.0.0.0/8",
-    range: "241.0.0.0/8",
-    inside: "241.0.0.0/9",
-    other: "10.96.0.10/32",
-  },
-  IPv6: {
-    root: "CSP-fd00.241../108",
-    range: "fd00:241::/108",
-    inside: "fd00:241::/109",
-    other: "fd00:96::a/128",
-  },
+/** A family's ClusterSet CIDR, a part of it, and an address that is another program's. */
+const RANGES = {
+  IPv4: { range: "241.0.0.0/8", inside: "241.0.0.0/9", other: "10.96.0.10/32" },
+  IPv6: { range: "fd00:241::/108", inside: "fd00:241::/109", other: "fd00:96::a/128" },
 } as const;
 
-function foreignChangesOf(flavour: Flavour, family: Family): ForeignChange[] {
-  const { root, range, inside, other } = NAMES[family];
+function foreignChangesOf(flavour: Flavour, family: Family): ForeignChanges {
+  const { range, inside, other } = RANGES[family];
   const [restore] = toolsOf(flavour, family).restore;
   const [save] = toolsOf(flavour, family).save;
   const input = (...lines: readonly string[]) =>
@@ -98,82 +88,37 @@ function foreignChangesOf(flavour: Flavour, family: Family): ForeignChange[] {
     const own = `s|^-A (${chain} .*${range} .* -j CSP-[G2f].*)|${verb} \\1|p`;
     return `{ echo '*${table}'; ${save} -t ${table} | sed -nE '${own}' | head -n 1; echo COMMIT; } | ${restore} --noflush`;
   };
-  return [
-    {
-      what: "a flushed nat table",
-      gone: true,
-      command: input("*nat", "-F"),
-      found: [`chain-changed nat ${root}`, `jump-missing nat PREROUTING ${root}`],
-      more: true,
-    },
-    {
-      what: "a flushed filter table",
-      gone: true,
-      command: input("*filter", "-F"),
-      found: ["chain-changed filter CSP-GUARD", "jump-missing filter FORWARD CSP-GUARD"],
-      more: true,
-    },
-    {
-      what: "flushed tables, and all chains deleted",
-      gone: true,
-      command: input("*filter", "-F", "-X", "COMMIT", "*nat", "-F", "-X"),
-      found: ["chain-missing filter CSP-GUARD", `chain-missing nat ${root}`],
-      more: true,
-    },
-    {
-      what: "a deleted jump",
-      gone: true,
-      command: jump("nat", "OUTPUT", "-D"),
-      found: [`jump-missing nat OUTPUT ${root}`],
-    },
-    {
-      what: "a repeated jump",
-      command: jump("filter", "FORWARD", "-A"),
-      found: ["jump-extra filter FORWARD CSP-GUARD"],
-    },
-    {
-      what: "a rule added to a chain of ours",
-      command: input("*filter", "-I CSP-GUARD 1 -j ACCEPT"),
-      found: ["chain-changed filter CSP-GUARD"],
-    },
-    {
-      what: "a chain of ours with other rules",
-      command: input("*nat", ":CSP-MASQUERADE - [0:0]", "-A CSP-MASQUERADE -j MASQUERADE"),
-      found: ["chain-changed nat CSP-MASQUERADE"],
-    },
-    {
-      what: "a flushed chain of a service",
-      command: `${save} -t nat | sed -n 's/^:\\(CSP-SVC-[^ ]*\\).*/*nat\\n:\\1 - [0:0]\\nCOMMIT/p' | ${restore} --noflush`,
-      found: ["chain-changed nat CSP-SVC"],
-    },
-    {
-      what: "a DNAT rule to another port",
-      command: `{ echo '*nat'; ${save} -t nat | sed -n 's/^-A\\( CSP-SVC-.*\\):8080$/-I\\1:666/p'; echo COMMIT; } | ${restore} --noflush`,
-      found: ["chain-changed nat CSP-SVC"],
-    },
-    {
-      what: "an accepting rule before a jump",
-      command: input("*filter", "-I OUTPUT 1 -p tcp -j ACCEPT"),
-      found: ["jump-behind filter OUTPUT CSP-GUARD"],
-      more: true,
-    },
-    {
-      what: "a dropping rule before a jump",
-      command: input("*filter", `-I FORWARD 1 -d ${inside} -j DROP`),
-      found: ["jump-behind filter FORWARD CSP-GUARD"],
-    },
-    {
-      what: "a returning rule before a jump",
-      command: input("*nat", `-I PREROUTING 1 -s ${other} -d ${range} -j RETURN`),
-      found: [`jump-behind nat PREROUTING ${root}`],
-    },
-    {
-      what: "a foreign chain before a jump",
-      command: input(
-        ...["*nat", ":OTHERS - [0:0]", "-I OUTPUT 1 -j OTHERS"],
-        `-A OTHERS -d ${inside} -p udp -m udp --dport 53 -j ACCEPT`,
-      ),
-      found: [`jump-behind nat OUTPUT ${root}`],
-    },
-  ];
+  return {
+    "a flushed nat table": input("*nat", "-F"),
+    "a flushed filter table": input("*filter", "-F"),
+    "flushed tables, and all chains deleted": input(
+      "*filter",
+      "-F",
+      "-X",
+      "COMMIT",
+      "*nat",
+      "-F",
+      "-X",
+    ),
+    "a deleted jump": jump("nat", "OUTPUT", "-D"),
+    "a repeated jump": jump("filter", "FORWARD", "-A"),
+    "a rule added to a chain of ours": input("*filter", "-I CSP-GUARD 1 -j ACCEPT"),
+    "a chain of ours with other rules": input(
+      "*nat",
+      ":CSP-MASQUERADE - [0:0]",
+      "-A CSP-MASQUERADE -j MASQUERADE",
+    ),
+    "a flushed chain of a service": `${save} -t nat | sed -n 's/^:\\(CSP-SVC-[^ ]*\\).*/*nat\\n:\\1 - [0:0]\\nCOMMIT/p' | ${restore} --noflush`,
+    "a DNAT rule to another port": `{ echo '*nat'; ${save} -t nat | sed -n 's/^-A\\( CSP-SVC-.*\\):8080$/-I\\1:666/p'; echo COMMIT; } | ${restore} --noflush`,
+    "an accepting rule before a jump": input("*filter", "-I OUTPUT 1 -p tcp -j ACCEPT"),
+    "a dropping rule before a jump": input("*filter", `-I FORWARD 1 -d ${inside} -j DROP`),
+    "a returning rule before a jump": input(
+      "*nat",
+      `-I PREROUTING 1 -s ${other} -d ${range} -j RETURN`,
+    ),
+    "a foreign chain before a jump": input(
+      ...["*nat", ":OTHERS - [0:0]", "-I OUTPUT 1 -j OTHERS"],
+      `-A OTHERS -d ${inside} -p udp -m udp --dport 53 -j ACCEPT`,
+    ),
+  };
 }

@@ -20,65 +20,20 @@ export const nftables: TestedBackend = {
   storm: { connections: 50_000, changes: 500, resent: 1 / 10_000 },
   foreignChanges: (family) => {
     const table = `${family === "IPv4" ? "ip" : "ip6"} clusterset-proxy`;
-    const vips = family === "IPv4" ? ["198.51.100.7", "241.0.1.7"] : ["fd00:241::7"];
-    const changed = vips.map((vip) => `elements-changed TCP ${vip} 80`);
-    return [
-      {
-        what: "a table that is deleted",
-        gone: true,
-        command: `nft delete table ${table}`,
-        found: [`table-missing table ${table}`],
-      },
-      {
-        what: "rules that are flushed",
-        gone: true,
-        command: `nft flush chain ${table} translate`,
-        found: [`table-changed table ${table}`],
-      },
-      {
-        what: "endpoints that are flushed",
-        command: `nft flush map ${table} endpoints`,
-        found: changed,
-      },
-      {
-        what: "services that are flushed",
-        command: `nft flush map ${table} services`,
-        found: changed,
-      },
-      {
-        what: "numbers of slots that are flushed",
-        command: `nft flush map ${table} picks`,
-        found: [`table-changed table ${table}`],
-      },
-      {
-        what: "hashes of slots that are flushed",
-        command: `nft flush map ${table} hashes`,
-        found: [`table-changed table ${table}`],
-      },
-      ...(family === "IPv4"
-        ? [
-            {
-              what: "VIPs outside the ClusterSet CIDR that are flushed",
-              command: `nft flush set ${table} explicit`,
-              found: [`table-changed table ${table}`],
-            },
-          ]
-        : []),
-      {
-        what: "a number of slots that leads to the chain of another",
-        command: `nft 'delete element ${table} picks { 0:2 }; add element ${table} picks { 0:2 : goto pick-1 }'`,
-        found: [`table-changed table ${table}`],
-      },
-      {
-        what: "a chain of another program with rules",
-        command: `nft 'add chain ${table} mine; add rule ${table} mine drop; add rule ${table} mine accept comment "mine, too"'`,
-        found: [`table-changed table ${table}`],
-      },
-      ...changedChains(table, "prerouting").map((change) => ({
-        ...change,
-        found: [`table-changed table ${table}`],
-      })),
-    ];
+    return {
+      "a table that is deleted": `nft delete table ${table}`,
+      "rules that are flushed": `nft flush chain ${table} translate`,
+      "endpoints that are flushed": `nft flush map ${table} endpoints`,
+      "services that are flushed": `nft flush map ${table} services`,
+      "numbers of slots that are flushed": `nft flush map ${table} picks`,
+      "hashes of slots that are flushed": `nft flush map ${table} hashes`,
+      ...(family === "IPv4" && {
+        "VIPs outside the ClusterSet CIDR that are flushed": `nft flush set ${table} explicit`,
+      }),
+      "a number of slots that leads to the chain of another": `nft 'delete element ${table} picks { 0:2 }; add element ${table} picks { 0:2 : goto pick-1 }'`,
+      "a chain of another program with rules": `nft 'add chain ${table} mine; add rule ${table} mine drop; add rule ${table} mine accept comment "mine, too"'`,
+      ...changedChains(table, "prerouting"),
+    };
   },
   writers: ["nft"],
   standIns: { nft: NFT_STAND_IN },

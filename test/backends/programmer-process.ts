@@ -3,10 +3,11 @@
 import { createServer } from "node:net";
 import { text } from "node:stream/consumers";
 import { type AnyBackend, finished, type Transaction } from "../../agent/backends/backend.ts";
+import type { Family } from "../../api/address.ts";
 import { codeOf } from "../../common/errors.ts";
 import { backendTitled } from "../backends.ts";
 import { openBackend, removeAll } from "./open-backend.ts";
-import type { Check, Held, Hold, Request } from "./programmer.ts";
+import type { Held, Hold, Request } from "./programmer.ts";
 
 const [, , path, title = ""] = process.argv;
 const tested = backendTitled(title);
@@ -48,16 +49,16 @@ async function hold(request: Hold): Promise<Held> {
   return { done: String(tx), left: String(left), writesLeft: left.writes };
 }
 
-async function check({ family, scope }: Check): Promise<string[]> {
+async function check(family: Family): Promise<string[]> {
   const site = sites.get(family);
   if (site === undefined) throw new Error(`${family}: nothing was programmed`);
-  const { drift } = await site.backend.check(site.state, scope);
+  const { drift } = await site.backend.check(site.state);
   return drift.map(({ reason, what }) => `${reason} ${what}`).sort();
 }
 
 async function answer(request: Request): Promise<unknown> {
   if (request.kind === "hold") return hold(request);
-  if (request.kind === "check") return check(request);
+  if (request.kind === "check") return check(request.family);
   sites.clear();
   return [await removeAll(tested), await removeAll(tested)];
 }

@@ -1,7 +1,6 @@
 import { connect } from "node:net";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
-import type { CheckScope } from "../../agent/backends/backend.ts";
 import type { BackendConfig } from "../../agent/backends/backend-kind.ts";
 import type { VirtualService } from "../../agent/plan/virtual-service.ts";
 import type { Family } from "../../api/address.ts";
@@ -25,15 +24,11 @@ export interface Hold {
   readonly afresh?: boolean;
 }
 
-/** A drift check. */
-export interface Check {
-  readonly kind: "check";
-  readonly scope: CheckScope;
-  readonly family: Family;
-}
-
 /** What a programmer is requested to do. */
-export type Request = Hold | Check | { readonly kind: "remove" };
+export type Request =
+  | Hold
+  | { readonly kind: "check"; readonly family: Family }
+  | { readonly kind: "remove" };
 
 /** The result of a `Hold`. */
 export interface Held {
@@ -64,8 +59,8 @@ export class Programmer {
   }
 
   /** Drift since the last `hold`, each as its reason and object, in order. */
-  check(family: Family, scope: CheckScope = "all"): Promise<string[]> {
-    return this.#request({ kind: "check", family, scope });
+  check(family: Family): Promise<string[]> {
+    return this.#request({ kind: "check", family });
   }
 
   /** Removes all objects of ours, twice; returns the number of objects removed each time. */

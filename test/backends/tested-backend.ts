@@ -12,18 +12,8 @@ import type { Traced } from "../packets/trace.ts";
 import type { Storm } from "../stages/connect-storm.ts";
 import type { AnyPure } from "../states/replay.ts";
 
-/** What another program does to rules of ours. */
-export interface ForeignChange {
-  readonly what: string;
-  /** Present if a check for what is gone finds it. */
-  readonly gone?: true;
-  /** A shell command; it may fail if there is no object to change. */
-  readonly command: string;
-  /** What a drift check of one import with several VIPs finds, as reason and object; absent if only reading finds it. */
-  readonly found?: readonly string[];
-  /** True if the check finds more. */
-  readonly more?: true;
-}
+/** What another program does to rules of ours, each as a shell command; it may fail if there is no object to change. */
+export type ForeignChanges = Readonly<Record<string, string>>;
 
 /** A backend as tests see it. */
 export interface TestedBackend {
@@ -57,7 +47,7 @@ export interface TestedBackend {
   readonly failover: { readonly written: number; readonly deleted: number };
   /** A storm that a machine with this backend bears. */
   readonly storm: Omit<Storm, "flags">;
-  readonly foreignChanges: (family: Family) => readonly ForeignChange[];
+  readonly foreignChanges: (family: Family) => ForeignChanges;
   /** The programs that write to the kernel. */
   readonly writers: readonly string[];
   /**
@@ -84,25 +74,16 @@ export function addressesIn(listing: string, pattern: RegExp): string[] {
 }
 
 /** Changes of a table and of one of its base chains, after which the same rules have another effect or none. */
-export function changedChains(
-  table: string,
-  chain: string,
-): Pick<ForeignChange, "what" | "command">[] {
+export function changedChains(table: string, chain: string): ForeignChanges {
   const again = (edit: string) =>
     `(echo 'flush chain ${table} ${chain}; delete chain ${table} ${chain}'; nft -y list chain ${table} ${chain} | sed '${edit}') | nft -f -`;
-  return [
-    {
-      what: "a base chain whose policy drops",
-      command: `nft 'add chain ${table} ${chain} { policy drop; }'`,
-    },
-    {
-      what: "a base chain with another priority",
-      command: again("s/priority [-0-9]*/priority 44/"),
-    },
-    { what: "a base chain with another hook", command: again("s/hook [a-z]*/hook output/") },
-    { what: "a chain that is no base chain any more", command: again("/hook/d") },
-    { what: "a table that is dormant", command: `nft 'add table ${table} { flags dormant; }'` },
-  ];
+  return {
+    "a base chain whose policy drops": `nft 'add chain ${table} ${chain} { policy drop; }'`,
+    "a base chain with another priority": again("s/priority [-0-9]*/priority 44/"),
+    "a base chain with another hook": again("s/hook [a-z]*/hook output/"),
+    "a chain that is no base chain any more": again("/hook/d"),
+    "a table that is dormant": `nft 'add table ${table} { flags dormant; }'`,
+  };
 }
 
 /**

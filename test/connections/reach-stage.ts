@@ -6,7 +6,7 @@ import { Lab } from "../lab/lab.ts";
 import type { Process } from "../lab/process.ts";
 import { request, startServer } from "../lab/programs.ts";
 import { SLOWNESS } from "../lab/slowness.ts";
-import { AgentProcess, eventually, ManifestDirectory } from "../stages/agent-process.ts";
+import { AgentProcess, eventually, LabNode } from "../stages/agent-process.ts";
 import { type Attempt, now, parseAttempt } from "./connections.ts";
 
 const HTTP = { name: "http", port: 80, protocol: "TCP" };
@@ -40,12 +40,10 @@ export interface Setting {
 }
 
 /** Clients of a node of c1 that call `web` and `cart`, in networks that do not admit or route everything. */
-export class ReachStage implements AsyncDisposable {
-  readonly lab: Lab;
+export class ReachStage extends LabNode {
   readonly #family: Family;
   readonly #services: Readonly<Record<string, Places>>;
   readonly #annotations: Annotations;
-  readonly #manifests: ManifestDirectory;
   readonly agent: AgentProcess;
   readonly #attempts = new Map<string, Attempt[]>();
   readonly #clients: Process[] = [];
@@ -59,14 +57,13 @@ export class ReachStage implements AsyncDisposable {
     services: Readonly<Record<string, Places>>,
     annotations: Annotations,
   ) {
-    this.lab = lab;
+    super(lab);
     this.#family = family;
     this.#services = services;
     this.#annotations = annotations;
-    this.#manifests = new ManifestDirectory(lab, "manifests");
     this.#write();
     const place = ["--cluster-id", "c1", "--region", "eu-west", "--clusterset-cidr", RANGES];
-    this.agent = new AgentProcess(lab.node("c1", "n1"), this.#manifests.path, [
+    this.agent = new AgentProcess(this.node, this.manifests.path, [
       ...place,
       ...["--node-name", "n1"],
       ...backend.flags,
@@ -123,7 +120,7 @@ export class ReachStage implements AsyncDisposable {
         ),
       );
       const annotations = this.#annotations[name] ?? {};
-      this.#manifests.write(name, { ...rest, metadata: { ...metadata, annotations } }, ...slices);
+      this.manifests.write(name, { ...rest, metadata: { ...metadata, annotations } }, ...slices);
     }
   }
 
@@ -133,9 +130,9 @@ export class ReachStage implements AsyncDisposable {
     this.#attempts.set(`${client} ${service}`, attempts);
     const [{ port }, patience] = protocol === "tcp" ? [HTTP, PATIENCE] : [DNS, DATAGRAM_PATIENCE];
     const limits = ["--rate", `${RATE}`, "--for", "600", "--timeout", `${patience}`];
-    const process = this.lab
-      .pod("c1", "n1", client)
-      .spawn(request(...limits, `${protocol}://${this.#hostOf(service)}:${port}`));
+    const process = this.pod(client).spawn(
+      request(...limits, `${protocol}://${this.#hostOf(service)}:${port}`),
+    );
     process.onLine((line) => {
       const attempt = parseAttempt(line);
       if (attempt !== undefined) attempts.push(attempt);
@@ -162,7 +159,7 @@ export class ReachStage implements AsyncDisposable {
     const vip = this.#vipOf(service);
     for (;;) {
       const argv = [process.execPath, STREAM, "tcp", vip, `${HTTP.port}`];
-      const stream = this.lab.pod("c1", "n1", client).spawn(argv);
+      const stream = this.pod(client).spawn(argv);
       const place = await stream.line(/^c\d\//, 60_000);
       if (clusterOf(place) === cluster) return stream;
       await stream.stop();
@@ -203,7 +200,7 @@ export class ReachStage implements AsyncDisposable {
   /** The address from which the node connects to other clusters. */
   async nodeAddress(): Promise<string> {
     const to = this.#family === "IPv6" ? "fd00:10:2::11" : "10.2.0.11";
-    const route = await this.lab.node("c1", "n1").exec(["ip", "-o", "route", "get", to]);
+    const route = await this.node.exec(["ip", "-o", "route", "get", to]);
     return /src (\S+)/.exec(route)?.[1] ?? "";
   }
 
@@ -216,7 +213,7 @@ export class ReachStage implements AsyncDisposable {
   verdicts(): Promise<string> {
     const table = this.#family === "IPv6" ? "ip6" : "ip";
     const set = ["nft", "list", "set", table, "clusterset-health", "silent"];
-    return this.lab.node("c1", "n1").exec(set);
+    return this.node.exec(set);
   }
 
   /** Stops the clients, and returns the connections of one that nobody answered; without those that a server had accepted before. */
@@ -224,10 +221,6 @@ export class ReachStage implements AsyncDisposable {
     await Promise.all(this.#clients.splice(0).map((one) => one.stop()));
     const all = this.#attempts.get(`${client} ${service}`) ?? [];
     return all.filter(({ begun, error }) => error !== undefined && begun > this.#broken);
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.lab.remove();
   }
 
   async #filter(place: string, rule: readonly string[]): Promise<void> {

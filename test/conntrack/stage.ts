@@ -4,10 +4,9 @@ import type { TestedBackend } from "../backends/tested-backend.ts";
 import { BACKEND } from "../backends.ts";
 import { importObject, sliceObject } from "../generators/objects.ts";
 import { Lab } from "../lab/lab.ts";
-import type { Namespace } from "../lab/namespace.ts";
 import type { Process } from "../lab/process.ts";
 import { startServer } from "../lab/programs.ts";
-import { AgentProcess, eventually, ManifestDirectory } from "../stages/agent-process.ts";
+import { AgentProcess, eventually, LabNode } from "../stages/agent-process.ts";
 
 export const VIP = "241.0.0.10";
 export const VIP6 = "fd00:241::10";
@@ -39,16 +38,13 @@ export interface Options {
 }
 
 /** One node with two servers, a client, and an agent. A rule enables connection tracking, as kube-proxy's rules would. */
-export class ConntrackStage implements AsyncDisposable {
-  readonly lab: Lab;
+export class ConntrackStage extends LabNode {
   readonly agent: AgentProcess;
-  readonly manifests: ManifestDirectory;
   readonly #backend: TestedBackend;
 
   private constructor(lab: Lab, options: Options, program?: string[]) {
     const { backend = BACKEND, flags = [] } = options;
-    this.lab = lab;
-    this.manifests = new ManifestDirectory(lab, "manifests");
+    super(lab);
     this.#backend = backend;
     const ranges = "241.0.0.0/8,fd00:241::/108";
     const all = ["--cluster-id", "c1", "--clusterset-cidr", ranges, ...backend.flags, ...flags];
@@ -78,14 +74,6 @@ export class ConntrackStage implements AsyncDisposable {
     stage.writeImport(annotations);
     await stage.agent.start();
     return stage;
-  }
-
-  get node(): Namespace {
-    return this.lab.node("c1", "n1");
-  }
-
-  pod(name: string): Namespace {
-    return this.lab.pod("c1", "n1", name);
   }
 
   /** Writes the import, with these annotations. */
@@ -207,10 +195,6 @@ export class ConntrackStage implements AsyncDisposable {
 
   async #count(): Promise<number> {
     return Number(await this.node.exec(["conntrack", "-C"]));
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.lab.remove();
   }
 }
 

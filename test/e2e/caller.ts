@@ -35,9 +35,6 @@ export interface CallerOptions {
 /** Calls a second by default. */
 const RATE = 20;
 
-/** So many that each of four pods is among those that answered, but for one run in 10⁶. */
-const LATEST = 60;
-
 /** How long a call may be pending without being counted as such: less than the time between two, unless there are many. */
 const SHORT_MS = 40;
 
@@ -107,16 +104,6 @@ export class Caller {
   /** The same, of those that began at this time of CLOCK_MONOTONIC or later. */
   async callsSince(at: number): Promise<Call[]> {
     return (await this.calls()).filter((call) => call.at >= at);
-  }
-
-  /** Waits until each of these pods, in the order of their names, and no other one, answered some of the latest calls. */
-  async untilAnsweredBy(pods: () => Promise<readonly string[]>): Promise<void> {
-    await eventually(async () => {
-      const latest = (await this.calls()).slice(-LATEST);
-      assert.equal(latest.length, LATEST);
-      const names = latest.map(({ name, error = "" }) => name ?? error);
-      assert.deepEqual([...new Set(names)].sort(), [...(await pods())].sort());
-    });
   }
 
   /** The number of pending calls when the latest finished call began, computed from the rate; not those that have just begun. */

@@ -10,9 +10,6 @@ const SETTLED = 20;
 /** Longer than Kubernetes takes to give a node up (50 s), on a machine that does other things, too. */
 const PATIENCE_MS = 180_000;
 
-/** A SYN without an answer is sent again after so long. */
-const RESENT_MS = 1_000;
-
 /** What something did to the calls of some callers. Times in ms since it was begun. */
 export interface Effect {
   readonly calls: number;
@@ -22,8 +19,6 @@ export interface Effect {
   readonly failedLater: number;
   /** When the last call began that failed, or reached a wrong pod. */
   readonly settledAfter: number;
-  /** When the last call began that waited for a second, after which TCP sends a SYN again. */
-  readonly hungUntil: number;
   /** Of those that were answered, the one that waited longest. */
   readonly slowest: number;
 }
@@ -45,10 +40,9 @@ export async function effectOf(
   await untilAnswered(callers, expected, acted);
   const calls = (await Promise.all(callers.map((one) => one.callsSince(since)))).flat();
   const effect = judge(calls, since, expected, acted);
-  const { failed, settledAfter, hungUntil, slowest } = effect;
-  const hung = hungUntil > 0 ? `, the last that waited began at ${Math.round(hungUntil)} ms` : "";
+  const { failed, settledAfter, slowest } = effect;
   const times = `from ${Math.round(settledAfter)} ms on (done after ${Math.round(acted - since)})`;
-  const costs = `${calls.length} calls, failed: ${JSON.stringify(failed)}, slowest ${Math.round(slowest)} ms${hung}`;
+  const costs = `${calls.length} calls, failed: ${JSON.stringify(failed)}, slowest ${Math.round(slowest)} ms`;
   t.diagnostic(`${what}: all answered by ${expected.source} ${times}; ${costs}`);
   return effect;
 }
@@ -99,10 +93,6 @@ export function judge(
     failed,
     failedLater: calls.filter(({ at, error }) => error !== undefined && at > acted).length,
     settledAfter: Math.max(0, ...others),
-    hungUntil: Math.max(
-      0,
-      ...calls.filter(({ ms }) => ms >= RESENT_MS).map(({ at }) => at - since),
-    ),
     slowest: Math.max(0, ...answered),
   };
 }

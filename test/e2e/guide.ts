@@ -63,10 +63,12 @@ export function stepsOf(guide: string, heading?: string): Step[] {
   return steps;
 }
 
-/** The headings of a guide below which there are commands. */
-export function headingsWithCommands(guide: string): string[] {
+/** The headings of a guide, or of one section, below which there are commands. */
+export function headingsWithCommands(guide: string, section?: string): string[] {
   const marks = ["sh", "sh node"];
-  const blocks = fencedIn(guide);
+  const blocks = fencedIn(guide).filter(
+    (block) => section === undefined || block.section === section,
+  );
   const headings = blocks.flatMap(({ heading, mark }) => (marks.includes(mark) ? [heading] : []));
   return [...new Set(headings)];
 }

@@ -1,13 +1,12 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
 import { buildProgram } from "../../scripts/build/bundle.ts";
 import type { Clusters } from "../cluster/clusters.ts";
 import { assertNone, deniedIn } from "./denied.ts";
-import { NEXT_RELEASE, nextImages, RELEASE } from "./images.ts";
+import { NEXT_RELEASE, nextImages } from "./images.ts";
 import { paste, Reader } from "./reader.ts";
 import { tracesIn } from "./rules.ts";
 
@@ -17,31 +16,8 @@ const API_SERVERS = [
   "--api-server cluster-2=https://172.20.2.11:6443",
 ] as const;
 
-/** Longer than a cluster takes to become stale, on a machine that does other things, too. */
-const PATIENCE_MS = 120_000;
-
-/** Slices with endpoints of cluster-2. */
-const OF_2 = "multicluster.kubernetes.io/source-cluster=cluster-2";
-
-const SLICES = ["get", "endpointslices", "-A", "-o", "json"];
-
 const CALL =
   "kubectl --context cluster-1 -n shop exec client -- node /app/request/request.ts http://web.shop.svc.clusterset.local";
-
-/** Repeats a command until its output matches; returns that. */
-async function until(
-  run: (argv: string) => Promise<string>,
-  argv: string,
-  expected: RegExp,
-): Promise<string> {
-  const end = performance.now() + PATIENCE_MS;
-  for (;;) {
-    const said = await run(argv);
-    if (expected.test(said)) return said;
-    if (performance.now() > end) throw new Error(`${argv} does not print ${expected}:\n${said}`);
-    await sleep(1000);
-  }
-}
 
 /**
  * `kubectl clusterset join` and what follows it, by the bundle, on two clusters. The tests are one story, in order, and nothing is left in
@@ -125,83 +101,6 @@ until ${CALL}; do sleep 1; done`,
       );
     });
 
-    test("join --skip-manifests leaves the programs alone, also where they differ", async () => {
-      await paste(
-        clusters,
-        "kubectl --context cluster-1 -n clusterset-proxy scale deployment/clusterset-controller --replicas=1",
-      );
-      const join = "join cluster-1 cluster-2 --clusterset prod --yes --skip-manifests";
-      const said = await clusterset(join);
-      assert.match(said, /^nothing to do$/m);
-      assert.doesNotMatch(said, /deployment|daemonset|customresourcedefinition/);
-      await paste(
-        clusters,
-        "kubectl --context cluster-1 -n clusterset-proxy scale deployment/clusterset-controller --replicas=2",
-      );
-    });
-
-    test("status has no problem, then shows a cluster that fell silent with exit code 3, and then that it is back", async () => {
-      const status = 'status --all-contexts || echo "exit code $?"';
-      const well = (await until(clusterset, status, /^No problems\.$/m)).replaceAll(
-        RELEASE,
-        "OURS",
-      );
-      assert.match(well, /^cluster-1 +eu-west +alive +renewing +\d+ ms +OURS +0 +0 +all 2$/m);
-      assert.match(well, /^cluster-2 +eu-west +alive +renewing +\d+ ms +OURS +1 +1 +all 2$/m);
-      assert.match(well, /^cluster-\d +2\/2 +1\/1 +1 +0 +0 +0 +OURS$/m);
-      await clusters.cut("cluster-1", "cluster-2", "api");
-      // Each finds the other stale, by its own clock.
-      const both = /^cluster-1 +eu-west +stale [\s\S]*^cluster-2 +eu-west +stale +lease-silent /m;
-      let stale = "";
-      let json = "";
-      try {
-        stale = await until(clusterset, status, both);
-        json = await clusterset("status --context cluster-1 -o json || true");
-      } finally {
-        await clusters.heal();
-      }
-      assert.match(
-        stale,
-        /^cluster-1 +eu-west +stale +lease-silent .* cluster-2 +silent for \d+ s/m,
-      );
-      assert.match(stale, /^cluster-2 +eu-west +alive +renewing .* cluster-2$/m);
-      assert.match(stale, /^exit code 3$/m);
-      const { contexts } = JSON.parse(json) as {
-        readonly contexts: readonly { readonly clusters: readonly object[] }[];
-      };
-      assert.partialDeepStrictEqual(contexts[0]?.clusters, [
-        { cluster: "cluster-1", state: "alive" },
-        { cluster: "cluster-2", state: "stale", reason: "lease-silent" },
-      ]);
-      // Imports use the endpoints of the other cluster as usual a moment after it is alive.
-      const isBack = /^cluster-1 .* alive .* all 2\ncluster-2 .* all 2$[\s\S]*^No problems\.$/m;
-      assert.doesNotMatch(await until(clusterset, status, isBack), /exit code/);
-    });
-
-    test("a bundle has the objects, pages and logs of all clusters", async () => {
-      const bundle = join(dist, "bundle.tar.gz");
-      await clusterset(`bundle --all-contexts --file ${bundle}`);
-      await paste(clusters, `tar -xzf ${bundle} -C ${dist} --one-top-level=bundle`);
-      const files = readdirSync(join(dist, "bundle"), { recursive: true, withFileTypes: true });
-      const texts = files
-        .filter((file) => file.isFile())
-        .map((file) => join(file.parentPath, file.name))
-        .map((path) => [path, readFileSync(path, "utf8")] as const);
-      for (const id of ["cluster-1", "cluster-2"]) {
-        const own = texts.filter(([path]) => path.includes(`-${id}/`));
-        const has = (file: RegExp, text: string) =>
-          assert.ok(
-            own.some(([path, all]) => file.test(path) && all.includes(text)),
-            `${id}: ${file}`,
-          );
-        has(/serviceimports/, '"web"');
-        has(/endpointslices/, "cluster-2");
-        has(/controller/, "clusterset_controller_");
-        has(/agent/, "clusterset_agent_");
-        has(/\.log$/, '"level"');
-      }
-    });
-
     test("rotate replaces tokens that real pods use", async () => {
       const said = await clusterset("rotate cluster-1 cluster-2 --yes");
       assert.match(said, /^cluster-1: clusterset-registry-cluster-1\/secret\/cluster-2 deleted$/m);
@@ -224,29 +123,6 @@ until ${CALL}; do sleep 1; done`,
 
     test("no request of agents, controllers or peers was denied", () => {
       assertNone(clusters.all.flatMap(({ plane }) => deniedIn(plane.auditFile)));
-    });
-
-    test("leave --keep-programs makes a cluster the only member, which can join again", async () => {
-      const said = await clusterset("leave cluster-2 --context cluster-1 --keep-programs --yes");
-      assert.doesNotMatch(said, /daemonset|deployment/);
-      const { items } = JSON.parse(
-        await clusters.kubectl("cluster-1", [...SLICES, "-l", OF_2]),
-      ) as { items: unknown[] };
-      assert.deepEqual(items, []);
-      const alone = await until(
-        clusterset,
-        "status --context cluster-2 || true",
-        /^No problems\.$/m,
-      );
-      assert.doesNotMatch(alone, /^cluster-1 /m);
-      const images = ["agent", "controller"].map(
-        (name) => `--${name}-image clusterset-${name}:${NEXT_RELEASE}`,
-      );
-      await clusterset(
-        `join cluster-1 cluster-2 --clusterset prod --yes ${[...API_SERVERS, ...images].join(" ")}`,
-      );
-      await clusterset("export shop/web --context cluster-2");
-      await paste(clusters, `until ${CALL}; do sleep 1; done`);
     });
 
     test("leave --keep-crds keeps the CRDs, which another leave deletes", async () => {

@@ -6,7 +6,7 @@ import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { kubernetesCommand } from "../apiserver/commands.ts";
 import type { ClusterNode } from "../cluster/cluster-node.ts";
-import { isAsShown, type Step, stepsOf } from "./guide.ts";
+import { headingsWithCommands, isAsShown, type Step, stepsOf } from "./guide.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 
@@ -102,6 +102,11 @@ export class Reader implements AsyncDisposable {
       this.#left.delete(step.commands);
     }
     return said.join("");
+  }
+
+  /** The same for all headings of a section, in their order. */
+  async followSection(section: string): Promise<void> {
+    for (const heading of headingsWithCommands(this.#guide, section)) await this.follow(heading);
   }
 
   /** Pastes what is in no guide into the same shell. */

@@ -126,7 +126,7 @@ test("a table that another program has changed is replaced", async () => {
   const table = "ip clusterset-health";
   const commands = [
     `nft flush chain ${table} answered`,
-    ...changedChains(table, "sent").map(({ command }) => command),
+    ...Object.values(changedChains(table, "sent")),
   ];
   const code = `
     const { execFileSync } = await import("node:child_process");

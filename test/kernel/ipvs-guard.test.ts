@@ -29,10 +29,10 @@ for (const family of FAMILIES) {
   test(`${family}: a change that no rule shows is found, and replacing the tables repairs it`, async () => {
     await using lab = await Lab.oneNode();
     const options = { ...OPTIONS, family, clusterSetCidrs: [cidr(RANGES[family])] };
-    const commands = [
-      ...changedChains(`${family === "IPv4" ? "ip" : "ip6"} csp-ipvs`, "forward"),
-      ...(family === "IPv4" ? changedChains("arp csp-ipvs", "input") : []),
-    ];
+    const changes = [
+      changedChains(`${family === "IPv4" ? "ip" : "ip6"} csp-ipvs`, "forward"),
+      family === "IPv4" ? changedChains("arp csp-ipvs", "input") : {},
+    ].flatMap((all) => Object.entries(all));
     const file = join(lab.directory, "guard.nft");
     writeFileSync(file, renderTables(options, { served: new Map(), explicit: new Set() }));
     const script = `
@@ -49,12 +49,12 @@ for (const family of FAMILIES) {
         write();
         await show();
       }`;
-    const args = [family, file, ...commands.map(({ command }) => command)];
+    const args = [family, file, ...changes.map(([, command]) => command)];
     const found = await evaluate(lab.node("c1", "n1"), script, { args });
     const marks = marksOf(options);
-    assert.equal(found.length, 2 * commands.length + 1);
+    assert.equal(found.length, 2 * changes.length + 1);
     for (const [i, rules] of found.entries()) {
-      const { what } = commands[(i - 1) >> 1] ?? { what: "nothing" };
+      const [what = "nothing"] = changes[(i - 1) >> 1] ?? [];
       if (i % 2 === 0) assert.deepEqual(rules, marks, `after ${what}`);
       else assert.ok(rules.includes(""), what);
     }

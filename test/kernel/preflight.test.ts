@@ -102,25 +102,6 @@ for (const flavour of ["nft", "legacy"] as const) {
       });
     }
 
-    test("a range that is local to the node is reported", async (t) => {
-      await ip("route", "add", "local", "241.0.0.0/8", "dev", "lo");
-      t.after(() => ip("route", "del", "local", "241.0.0.0/8", "dev", "lo"));
-      assert.match((await look())["route-IPv4"] ?? "", /^\[-\].* vip-on-node: /);
-    });
-
-    test("forwarding that is off is reported per family", async (t) => {
-      const set = (value: string) =>
-        node.exec(["sysctl", "-qw", `net.ipv6.conf.all.forwarding=${value}`]);
-      t.after(() => set("1"));
-      await set("0");
-      const lines = await look();
-      assert.match(
-        lines["forwarding-IPv6"] ?? "",
-        /^\[-\].* forwarding-off: .*net\.ipv6\.conf\.all\.forwarding=1/,
-      );
-      assert.match(lines["forwarding-IPv4"] ?? "", /^\[\+\]/);
-    });
-
     test("pods on a bridge past netfilter are reported with the bridge and the sysctl", async (t) => {
       const links = await ip("-o", "link", "show");
       const { id } = lab.pod("c1", "n1", "a");

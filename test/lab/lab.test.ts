@@ -67,20 +67,3 @@ test("Legacy iptables of two nodes do not share a lock", async () => {
   assert.notEqual((await lab.node("c1", "n1").run(list)).code, 0);
   assert.equal((await lab.node("c2", "n1").run(list)).code, 0);
 });
-
-test("The error of a program that fails or hangs names its place, its arguments and its last output", async () => {
-  await using lab = await Lab.create(SPEC);
-  const node = lab.node("c1", "n1");
-  await assert.rejects(
-    node.exec(["sh", "-c", "echo no such luck >&2; exit 3"]),
-    /c1\/n1: sh .*code 3\nno such luck/s,
-  );
-  await assert.rejects(
-    node.exec(["sleep", "60"], { timeout: 50 }),
-    /c1\/n1: sleep 60: no end within 50 ms/,
-  );
-  await assert.rejects(
-    node.spawn(["sh", "-c", "echo early >&2"]).line(/ready/),
-    /ended before \/ready\/\nearly/,
-  );
-});

@@ -15,7 +15,7 @@ import type { LabSpec } from "../lab/topology.ts";
  *     client is held                           …and is answered by the same pod still
  *     restart                                  the agent stops, and starts again over its own rules
  *
- * It runs twice: traced over the rendered rules, and with real connections in network namespaces.
+ * It is traced over the rendered rules; that kernels do the same with such rules, test/backends/packets.test.ts shows.
  */
 export interface Scenario {
   readonly lab: LabSpec;
@@ -55,18 +55,6 @@ export type Step = { readonly line: string } & (
   | { readonly does: "held"; readonly pod: string }
   | { readonly does: "restart" }
 );
-
-/** Where a scenario takes place. */
-export interface Stage extends AsyncDisposable {
-  load(file: string): Promise<void>;
-  set(slice: string, state: State): Promise<void>;
-  /** Every pod that may answer a new connection, or `refused` alone. */
-  connect(pod: string, target: Target): Promise<ReadonlySet<string>>;
-  hold(pod: string, target: Target): Promise<void>;
-  /** Throws unless what `hold` opened is answered by the same pod still. */
-  held(pod: string): Promise<void>;
-  restart(): Promise<void>;
-}
 
 /** Reads a scenario. Throws at a line that it does not understand. */
 export function parseScenario(text: string): Scenario {

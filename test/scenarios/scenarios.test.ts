@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
 import { test } from "node:test";
+import { parseAllDocuments } from "yaml";
 import { finished } from "../../agent/backends/backend.ts";
 import { diff } from "../../agent/backends/iptables/diff.ts";
 import type { Changes } from "../../agent/backends/iptables/state.ts";
@@ -11,15 +13,22 @@ import { nodeFact } from "../generators/facts.ts";
 import { topologyOf } from "../lab/topology.ts";
 import { applyTo, modelOf, planOf, wanted } from "../packets/rendered.ts";
 import { fateText, trace } from "../packets/trace.ts";
-import { Objects, play, scenarios } from "./play.ts";
-import type { Scenario, Stage, State, Target } from "./scenario.ts";
+import { parseScenario, type Scenario, STATES, type State, type Target } from "./scenario.ts";
+
+const HERE = import.meta.dirname;
+
+interface Manifest {
+  readonly kind: string;
+  readonly metadata: { readonly namespace?: string; readonly name: string };
+  endpoints?: object[];
+}
 
 /** Plays a scenario over rendered rules: update by update into a pretend kernel, and a tracer for packets. */
-class TracedStage implements Stage {
+class TracedStage {
   readonly #home: NodeFact;
   readonly #pods = new Map<string, string>();
   readonly #names = new Map<string, string>();
-  readonly #objects = new Objects();
+  readonly #objects = new Map<string, Manifest>();
   readonly #kernel = new FakeIptables("IPv4");
   readonly #held = new Map<string, { target: Target; to: string }>();
 
@@ -41,42 +50,52 @@ class TracedStage implements Stage {
     applyTo(this.#kernel, this.#desired());
   }
 
-  async load(file: string): Promise<void> {
-    this.#objects.load(file);
+  /** Takes every document of a file of manifests/, as `kubectl apply` would: by name. */
+  load(file: string): void {
+    const text = readFileSync(`${HERE}/manifests/${file}`, "utf8");
+    for (const document of parseAllDocuments(text)) {
+      const object: Manifest = document.toJS();
+      const { namespace, name } = object.metadata;
+      this.#objects.set(`${object.kind} ${namespace}/${name}`, object);
+    }
     applyTo(this.#kernel, this.#desired());
   }
 
-  async set(slice: string, state: State): Promise<void> {
-    this.#objects.set(slice, state);
+  /** Gives all endpoints of a slice one state. Throws if there is no such slice. */
+  set(slice: string, state: State): void {
+    const all = [...this.#objects.values()];
+    const object = all.find((o) => o.kind === "EndpointSlice" && o.metadata.name === slice);
+    assert.ok(object?.endpoints, `no slice ${slice}`);
+    object.endpoints = object.endpoints.map((e) => ({ ...e, conditions: STATES[state] }));
     applyTo(this.#kernel, this.#desired());
   }
 
-  async connect(pod: string, target: Target): Promise<ReadonlySet<string>> {
-    return new Set([...this.#send(pod, target)].map((to) => this.#names.get(hostOf(to)) ?? to));
+  /** Every pod that may answer a new connection, or `refused` alone. */
+  connect(pod: string, target: Target): string[] {
+    return [...this.#send(pod, target)].map((to) => this.#names.get(hostOf(to)) ?? to);
   }
 
-  async hold(pod: string, target: Target): Promise<void> {
+  hold(pod: string, target: Target): void {
     const [to] = this.#send(pod, target);
     assert.ok(to);
     this.#held.set(pod, { target, to });
   }
 
-  async held(pod: string): Promise<void> {
+  /** Throws unless what `hold` opened is answered by the same pod still. */
+  held(pod: string): void {
     const held = this.#held.get(pod);
     assert.ok(held, `${pod} holds nothing`);
     assert.deepEqual([...this.#send(pod, held.target, held.to)], [held.to]);
   }
 
   /** A new agent reads the existing rules, and must write nothing. */
-  async restart(): Promise<void> {
+  restart(): void {
     assert.equal(finished(diff(stateOf(this.#kernel), this.#desired())).toString(), "");
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {}
-
   /** What an agent renders from the objects. */
   #desired(): Changes {
-    const { all } = this.#objects;
+    const all = [...this.#objects.values()];
     const isProperty = ({ kind }: { readonly kind: string }) => kind === "ClusterProperty";
     const properties = new Map<string, string>();
     for (const object of all.filter(isProperty)) {
@@ -113,9 +132,21 @@ function hostOf(destination: string): string {
   return destination.split(":")[0] ?? "";
 }
 
-for (const { name, scenario } of scenarios()) {
-  test(`scenario ${name}, traced over the rendered rules`, async () => {
-    await using stage = new TracedStage(scenario);
-    await play(scenario, stage);
+const files = readdirSync(HERE).filter((file) => file.endsWith(".txt"));
+for (const file of files.sort()) {
+  const scenario = parseScenario(readFileSync(`${HERE}/${file}`, "utf8"));
+  test(`scenario ${file.replace(/\.txt$/, "")}, traced over the rendered rules`, () => {
+    const stage = new TracedStage(scenario);
+    for (const step of scenario.steps) {
+      if (step.does === "load") stage.load(step.file);
+      else if (step.does === "set") stage.set(step.slice, step.state);
+      else if (step.does === "hold") stage.hold(step.pod, step.target);
+      else if (step.does === "held") stage.held(step.pod);
+      else if (step.does === "restart") stage.restart();
+      else {
+        const answers = new Set(stage.connect(step.pod, step.target));
+        assert.deepEqual([...answers].sort(), [...step.expect].sort(), step.line);
+      }
+    }
   });
 }

@@ -146,8 +146,8 @@ export class AgentProcess {
   }
 }
 
-/** The only node of cluster c1, with pods, and a directory of manifests for its agents. */
-export class AgentNode implements AsyncDisposable {
+/** Node n1 of cluster c1 in a lab, with pods, and a directory of manifests for its agents. */
+export abstract class LabNode implements AsyncDisposable {
   readonly lab: Lab;
   readonly node: Namespace;
   readonly manifests: ManifestDirectory;
@@ -158,13 +158,20 @@ export class AgentNode implements AsyncDisposable {
     this.manifests = new ManifestDirectory(lab, "manifests");
   }
 
+  pod(name: string): Namespace {
+    return this.lab.pod("c1", "n1", name);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.lab.remove();
+  }
+}
+
+/** The only node of a lab, on which tests start agents. */
+export class AgentNode extends LabNode {
   /** `pods`: their addresses, by name. */
   static async create(pods: Readonly<Record<string, readonly string[]>> = {}): Promise<AgentNode> {
     return new AgentNode(await Lab.oneNode(pods));
-  }
-
-  pod(name: string): Namespace {
-    return this.lab.pod("c1", "n1", name);
   }
 
   /** Starts a server in each of these pods, which answers with the pod's name. */
@@ -176,10 +183,6 @@ export class AgentNode implements AsyncDisposable {
   agent(flags: readonly string[] = [], program?: readonly string[]): AgentProcess {
     const all = ["--cluster-id", "c1", ...flags];
     return new AgentProcess(this.node, this.manifests.path, all, program);
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.lab.remove();
   }
 }
 

@@ -5,8 +5,7 @@ import type { TestedBackend } from "../backends/tested-backend.ts";
 import { BACKEND } from "../backends.ts";
 import { importObject, sliceObject } from "../generators/objects.ts";
 import { Lab } from "../lab/lab.ts";
-import type { Namespace } from "../lab/namespace.ts";
-import { AGENT, AgentProcess, eventually, ManifestDirectory } from "./agent-process.ts";
+import { AGENT, AgentProcess, eventually, LabNode } from "./agent-process.ts";
 
 const HTTP = { name: "http", port: 80, protocol: "TCP" };
 const WEB = importObject("shop/web", ["241.0.1.7"], [HTTP]);
@@ -35,15 +34,12 @@ export interface NodeOptions {
 }
 
 /** One node with the real agent, one import `shop/web`, and an endpoint that the test changes. */
-export class NodeStage implements AsyncDisposable {
-  readonly lab: Lab;
-  readonly manifests: ManifestDirectory;
+export class NodeStage extends LabNode {
   readonly agent: AgentProcess;
   readonly backend: TestedBackend;
 
   private constructor(lab: Lab, { through, manifests, backend = BACKEND, flags }: NodeOptions) {
-    this.lab = lab;
-    this.manifests = new ManifestDirectory(lab, "manifests");
+    super(lab);
     this.backend = backend;
     this.manifests.write("import", WEB);
     this.change("10.1.0.11");
@@ -55,10 +51,7 @@ export class NodeStage implements AsyncDisposable {
   }
 
   static async create(options: NodeOptions = {}): Promise<NodeStage> {
-    const lab = await Lab.create({
-      clusters: [{ id: "c1", nodes: [{ name: "n1", pods: {} }] }],
-    });
-    return new NodeStage(lab, options);
+    return new NodeStage(await Lab.oneNode(), options);
   }
 
   /** Starts the agent, and waits for its first rules. */
@@ -66,10 +59,6 @@ export class NodeStage implements AsyncDisposable {
     await this.agent.start();
     await this.live("10.1.0.11");
     await eventually(async () => assert.match(await this.rules(), this.backend.complete), PATIENCE);
-  }
-
-  get node(): Namespace {
-    return this.lab.node("c1", "n1");
   }
 
   /** Writes the slice, with this endpoint only. */
@@ -126,10 +115,6 @@ export class NodeStage implements AsyncDisposable {
       return [program, Number(child)];
     });
     return new Map(pairs);
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.lab.remove();
   }
 }
 

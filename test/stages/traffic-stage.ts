@@ -2,9 +2,8 @@ import { FAMILIES } from "../../api/address.ts";
 import type { TestedBackend } from "../backends/tested-backend.ts";
 import { importObject, manifest, sliceObject } from "../generators/objects.ts";
 import { Lab } from "../lab/lab.ts";
-import type { Namespace } from "../lab/namespace.ts";
 import { request, serve } from "../lab/programs.ts";
-import { AGENT, AgentProcess, ManifestDirectory } from "./agent-process.ts";
+import { AGENT, AgentProcess, LabNode } from "./agent-process.ts";
 
 const PORTS = [
   { name: "tcp", protocol: "TCP", port: 80 },
@@ -23,14 +22,11 @@ export const DECLARED = {
 } as const;
 
 /** A node of c1 with the agent and a client, and a service in each cluster. */
-export class TrafficStage implements AsyncDisposable {
-  readonly lab: Lab;
+export class TrafficStage extends LabNode {
   readonly agent: AgentProcess;
-  readonly #manifests: ManifestDirectory;
 
   private constructor(lab: Lab, backend: TestedBackend, program: readonly string[]) {
-    this.lab = lab;
-    this.#manifests = new ManifestDirectory(lab, "manifests");
+    super(lab);
     for (const [cluster, region] of Object.entries(CLUSTERS)) {
       const n = cluster.slice(1);
       const key = `shop/${cluster}` as const;
@@ -40,14 +36,14 @@ export class TrafficStage implements AsyncDisposable {
         return sliceObject(name, key, { cluster, region }, TARGETS, [address]);
       });
       const vips = [`241.0.0.${n}`, `fd00:241::${n}`];
-      this.#manifests.write(cluster, importObject(key, vips, PORTS), ...slices);
+      this.manifests.write(cluster, importObject(key, vips, PORTS), ...slices);
     }
     this.declare(DECLARED);
     const ranges = "241.0.0.0/8,fd00:241::/108";
     const flags = ["--cluster-id", "c1", "--region", "eu-west", "--clusterset-cidr", ranges];
     const pods = ["--pod-cidrs", "10.1.0.0/16,fd00:10:1::/48"];
     const all = [...flags, ...pods, ...backend.flags];
-    this.agent = new AgentProcess(this.node, this.#manifests.path, all, program);
+    this.agent = new AgentProcess(this.node, this.manifests.path, all, program);
   }
 
   /** `through`: the command that starts the agent, by the lab. */
@@ -67,26 +63,21 @@ export class TrafficStage implements AsyncDisposable {
     return new TrafficStage(lab, backend, through(lab));
   }
 
-  get node(): Namespace {
-    return this.lab.node("c1", "n1");
-  }
-
   /** Declares the ranges of these clusters, and of no others. */
   declare(ranges: Readonly<Record<string, string>>): void {
     const properties = Object.entries(ranges).map(([cluster, value]) => ({
       ...manifest("ClusterProperty", `${cluster}.endpoint-cidrs.clusterset-proxy.io`),
       spec: { value },
     }));
-    this.#manifests.write("properties", ...properties);
+    this.manifests.write("properties", ...properties);
   }
 
   /** So many connections of each protocol and family, one after the other, to the service of a cluster. Throws if one is not answered. */
   async connect(cluster: Cluster, count: number): Promise<void> {
     const n = cluster.slice(1);
-    const client = this.lab.pod("c1", "n1", "client");
     for (const vip of [`241.0.0.${n}`, `[fd00:241::${n}]`]) {
       for (const target of [`tcp://${vip}:80`, `udp://${vip}:53`])
-        await client.exec(request("--count", `${count}`, target));
+        await this.pod("client").exec(request("--count", `${count}`, target));
     }
   }
 
@@ -104,9 +95,5 @@ export class TrafficStage implements AsyncDisposable {
         found.flatMap(([, family, ...words]) => (family === of ? [words.join(" ")] : [])).sort(),
       ]),
     );
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.lab.remove();
   }
 }

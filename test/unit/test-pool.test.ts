@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Job } from "../../scripts/tests/jobs.ts";
-import { type Pool, runAll, secondsLeft } from "../../scripts/tests/pool.ts";
+import { type Pool, runAll } from "../../scripts/tests/pool.ts";
 import { closingText, fileToRepeat, verdictOf } from "../../scripts/tests/report.ts";
 import type { Failure, Outcome } from "../../scripts/tests/run-job.ts";
 
@@ -128,11 +128,6 @@ test("after an interruption no job begins, also none that waits for an artefact"
   );
 });
 
-test("the time left counts slots: a job that runs alone takes all of them", () => {
-  assert.equal(secondsLeft([], [job("a", 10), job("b", 10)], 2), 10);
-  assert.equal(secondsLeft([job("r", 8)], [job("alone", 10, { alone: true })], 2), 12);
-});
-
 const failure = (file: string): Failure => ({ file, name: "a promise", reason: "1 !== 2\nat x" });
 
 test("one file that failed is repeated; a second one, or a check without a file, fails the run", () => {
@@ -169,16 +164,6 @@ test("the last lines name the file, the test, the reason and the command that re
 FAILED in 1:01, 6 s of a processor
 4 passed, 1 failed, 0 skipped`,
   );
-});
-
-test("the last lines say why tests were skipped", () => {
-  const outcomes = ["no SCTP", "no SCTP", "no modules"].map((reason) => ({
-    ...outcome(job("a", 1)),
-    skipped: [reason],
-  }));
-  const lines = closingText(outcomes, verdictOf(outcomes, undefined), "1", 5).split("\n");
-  assert.deepEqual(lines.slice(0, 2), ["skipped 2: no SCTP", "skipped 1: no modules"]);
-  assert.match(lines.at(-1) ?? "", /3 skipped$/);
 });
 
 test("a file that passed when it was repeated is named with its reason", () => {

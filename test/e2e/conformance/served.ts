@@ -11,25 +11,32 @@ import type {
 import { PROBE_IMAGE } from "../../cluster/images.ts";
 import { eventually } from "../../stages/agent-process.ts";
 import type { Clusterset } from "../clusterset.ts";
-import { Client, type DnsAnswer } from "../seen.ts";
 
 /** Longer than a pod takes to start on a machine that does other things, too. */
 const PATIENCE_MS = 180_000;
 
+/** How long a call may take: longer than a resolver waits before it asks again, 5 s. */
+const TIMEOUT_MS = 12_000;
+
 const NAMESPACE = "asking";
 const POD = { apiVersion: "v1", kind: "Pod", metadata: { namespace: NAMESPACE, name: "client" } };
+
+/** The response of a DNS server for one name and one type of record. */
+interface DnsAnswer {
+  readonly records?: readonly string[];
+  /** `ENOTFOUND`: there is no such name. `ENODATA`: there is, and it has no such record. */
+  readonly error?: string;
+}
 
 /** A real cluster with a client pod, which resolves names, and connects to servers that respond with their names. */
 export class AskingCluster implements CaseCluster {
   readonly id: string;
   readonly plane: { readonly admin: ApiClient };
   readonly #set: Clusterset;
-  readonly #client: Client;
 
   private constructor(set: Clusterset, id: string) {
     this.id = id;
     this.#set = set;
-    this.#client = new Client(set.clusters, id, NAMESPACE);
     this.plane = set.clusters.cluster(id).plane;
   }
 
@@ -53,8 +60,10 @@ export class AskingCluster implements CaseCluster {
   }
 
   /** What the cluster's DNS server answers the pod, in the questions' order. */
-  resolve(...questions: readonly string[]): Promise<DnsAnswer[]> {
-    return this.#client.resolve(...questions);
+  async resolve(...questions: readonly string[]): Promise<DnsAnswer[]> {
+    const said = await this.#exec(`node /app/request/resolve.ts ${questions.join(" ")}`);
+    const lines = said.trim().split("\n");
+    return lines.map((line) => JSON.parse(line));
   }
 
   /** The records that these questions are answered with, in their order; throws if one has none. */
@@ -70,8 +79,18 @@ export class AskingCluster implements CaseCluster {
    * answered is in it as a word of images/request, such as `refused`.
    */
   async answers(target: string, count: number): Promise<string[]> {
-    const calls = await this.#client.calls(target, count);
-    return calls.map(({ name, error }) => name ?? error ?? "nobody");
+    const flags = `--count ${count} --timeout ${TIMEOUT_MS}`;
+    // Its exit code shows that a call failed, and so do its lines.
+    const said = await this.#exec(`node /app/request/request.ts ${flags} '${target}' || :`);
+    const lines = said.split("\n").slice(0, -1);
+    const calls = lines.map((line) => JSON.parse(line)).filter((line) => "at" in line);
+    assert.equal(calls.length, count, said);
+    return calls.map(({ name, error }) => name ?? error);
+  }
+
+  #exec(command: string): Promise<string> {
+    const argv = ["-n", NAMESPACE, "exec", "client", "--", "sh", "-c", command];
+    return this.#set.clusters.kubectl(this.id, argv);
   }
 }
 
