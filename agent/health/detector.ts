@@ -63,7 +63,7 @@ export class Detector {
     if (groups.length > 0) {
       const findings = evaluate({
         ...{ now, overdue, answered, groups, probes: probes.records },
-        hasWaited: (one, client) => this.#waiting.hasWaited(one, client, now),
+        waitedOf: (one, client) => this.#waiting.waitedOf(one, client, now),
         reachOf: (group) => probes.reachOf(group),
         isLossy: (group) => this.#late.isLossy(group, now),
         hasExpired: (name) =>

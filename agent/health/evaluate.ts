@@ -40,8 +40,8 @@ export interface Picture {
   readonly reachOf: (group: Group) => Reach;
   /** True if connections of the group's namespace to its cluster were answered late in the last minute. */
   readonly isLossy: (group: Group) => boolean;
-  /** True if an answer to this client is not under way any more. */
-  readonly hasWaited: (one: Overdue, client: string) => boolean;
+  /** Milliseconds for which this client has waited for an answer. */
+  readonly waitedOf: (one: Overdue, client: string) => number;
   /** True if the last verdict of this name ended without an answer, or if the group of this name has one: its endpoints may be others by now. */
   readonly hasExpired: (name: string) => boolean;
 }
@@ -93,6 +93,8 @@ const ANSWER_MS = 1_000;
 const REPEATED_ANSWER_MS = 250;
 /** Milliseconds after which the only SYN of a client that gives up within a second is unanswered: a probe tells whether it was lost. */
 const GIVEN_UP_MS = ANSWER_MS + REPEATED_ANSWER_MS;
+/** Milliseconds after which the answer to a client is not under way any more. Where answers were late, three SYNs have the time for it. */
+const UNDER_WAY_MS = { usual: GIVEN_UP_MS, lossy: 3_250 };
 /** Milliseconds for which the result of a probe counts. */
 const PROBE_HOLDS_MS = 3_000;
 /** Milliseconds between two probes of an endpoint whose group may not be reached by probes. */
@@ -310,10 +312,11 @@ function strangersReason(
   context: Context,
   hasWitness: boolean,
 ): Reason | undefined {
-  const { group, known, hasExpired, hasWaited } = context;
+  const { group, known, hasExpired, waitedOf } = context;
+  const least = context.isLossy(group) ? UNDER_WAY_MS.lossy : UNDER_WAY_MS.usual;
   const tried = all.map((one) => ({
     ...one,
-    clients: one.clients.filter((client) => hasWaited(one, client)),
+    clients: one.clients.filter((client) => waitedOf(one, client) >= least),
   }));
   // After a verdict on the group that expired, its answers are older: they say nothing about now.
   if (areStrangers(tried, context) && !hasExpired(group.name)) return "not-admitted";
