@@ -13,6 +13,8 @@ export interface ProbeRecord {
   readonly result: ProbeResult;
   readonly begun: number;
   readonly ended: number;
+  /** When one was last accepted; -Infinity if none was. */
+  readonly accepted: number;
   /** When the last probes without an answer began, this one included; none after an answer. */
   readonly silent: readonly number[];
 }
@@ -256,7 +258,7 @@ function reasonOf(one: Overdue, context: Context): Reason {
   if (!isSuspect(one) && !(isProbed && one.age >= GIVEN_UP_MS)) return "too-early";
   const isRecent = probe !== undefined && now - probe.ended < PROBE_HOLDS_MS;
   // A probe that fails on this node, for lack of files or ports, does not keep clients from deciding.
-  const reach = isRecent && probe.result === "unknown" ? "unknown" : context.reach;
+  const reach = isRecent && probe.result === "unknown" ? "unknown" : reachOf(probe, context);
   if (isRecent && clears(probe, one, context)) return "answers-node";
   const ofThisSilence = probe?.silent.filter((begun) => begun >= now - one.age) ?? [];
   const silentProbes = isRecent ? ofThisSilence.length : 0;
@@ -272,6 +274,12 @@ function reasonOf(one: Overdue, context: Context): Reason {
   const isSlow = one.repeats >= SLOW.repeats && one.repeatedAge >= SLOW.ms;
   const isEnough = isMany([one], context) || (isSlow && !context.isLossy(group));
   return isEnough ? "clients-unanswered" : "too-few-syns";
+}
+
+/** Whether probes reach an endpoint: those that reach its group may not, such as on a node whose firewall admits pods only. */
+function reachOf(probe: ProbeRecord | undefined, { reach }: Pick<Context, "reach">): Reach {
+  const hasAccepted = probe !== undefined && probe.accepted > Number.NEGATIVE_INFINITY;
+  return reach === "works" && !hasAccepted ? "assumed" : reach;
 }
 
 /**

@@ -248,7 +248,10 @@ function calibrate(
   let begun = 0;
   for (const group of due) {
     const count = perCluster.get(group.cluster) ?? 0;
-    const endpoint = latest.find((one) => mayShow(one, group, watched) && !probes.isPending(one));
+    // Each in turn: a node's firewall may reject what others admit.
+    const [endpoint] = latest
+      .filter((one) => mayShow(one, group, watched) && !probes.isPending(one))
+      .toSorted((a, b) => probes.acceptedAt(a) - probes.acceptedAt(b));
     if (
       endpoint === undefined ||
       count >= MOST_CALIBRATIONS.ofCluster ||
