@@ -51,7 +51,7 @@ export class Detector {
     watched: WatchedEndpoints,
     isDelayed = false,
   ): Promise<void> {
-    const { clock, probes, verdicts } = this.#options;
+    const { clock, ends, probes, verdicts } = this.#options;
     const now = clock.now();
     this.#begins.beginCheck();
     const overdue = found.filter((one) => (this.#skipped.get(endpointName(one)) ?? now) <= now);
@@ -68,6 +68,7 @@ export class Detector {
         isLossy: (group) => this.#late.isLossy(group, now),
         hasExpired: (name) =>
           verdicts.hasExpired(name, now) || verdicts.ofGroup(name)?.isPartial === false,
+        shownAt: (one) => ends.shownAt(one),
       });
       if (!isDelayed) {
         await this.#begins.join(findings);

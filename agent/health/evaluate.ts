@@ -46,6 +46,8 @@ export interface Picture {
   readonly waitedOf: (one: Overdue, client: string) => number;
   /** True if the last verdict of this name ended without an answer, or if the group of this name has one: its endpoints may be others by now. */
   readonly hasExpired: (name: string) => boolean;
+  /** When an endpoint that clients try again was shown silent; undefined if it was not, or has answered since. */
+  readonly shownAt: (one: TcpEndpoint) => number | undefined;
 }
 
 /** Why an endpoint or a group has a verdict, or none. */
@@ -148,8 +150,8 @@ export function evaluate(picture: Picture): Finding[] {
 }
 
 /**
- * Where clients decide alone, all of a group is left but what has answered since the first SYN to a silent endpoint: the next SYN of a slow client, seconds
- * later, must not go to a sibling that is as dead. An answer of any endpoint ends this, and clients try again after ten seconds.
+ * Where clients decide alone, all of a group is left but what has answered since the first SYN to a silent endpoint, or, in an attempt, since it was shown silent: the
+ * next SYN of a slow client, seconds later, must not go to a sibling that is as dead. An answer of any endpoint ends this, and clients try again after ten seconds.
  */
 function widened(
   found: readonly Finding[],
@@ -161,7 +163,9 @@ function widened(
   const shown = found.findIndex(({ reason }) => reason === "clients-unanswered");
   const finding = found[shown];
   if (finding === undefined) return undefined;
-  const age = tried[shown]?.age ?? 0;
+  const [one] = finding.endpoints;
+  const since = one && context.shownAt(one);
+  const age = since === undefined ? (tried[shown]?.age ?? 0) : context.now - since;
   const except = new Set(answered.filter((one) => one.age < age).map(endpointName));
   const endpoints = tried.filter((one) => !except.has(endpointName(one)));
   const reason = "group-unanswered";
@@ -272,7 +276,9 @@ function reasonOf(one: Overdue, context: Context): Reason {
   if (strangers !== undefined) return strangers;
   if (mayBeUnseen([one], context)) return "too-few-syns";
   const isSlow = one.repeats >= SLOW.repeats && one.repeatedAge >= SLOW.ms;
-  const isEnough = isMany([one], context) || (isSlow && !context.isLossy(group));
+  // An attempt needs no proof that the endpoint has died: two SYNs, so that the third one goes elsewhere.
+  const isAttempt = context.shownAt(one) !== undefined;
+  const isEnough = isMany([one], context) || ((isSlow || isAttempt) && !context.isLossy(group));
   return isEnough ? "clients-unanswered" : "too-few-syns";
 }
 

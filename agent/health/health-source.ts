@@ -156,6 +156,7 @@ export class HealthSource implements Source {
     const follow = (work: Promise<unknown>) => this.#follow(work);
     if (probes.observe(answered)) this.#calibrateAt = now;
     verdicts.forgive(answered, now);
+    this.#ends.forgive(answered);
     if (now >= this.#calibrateAt) {
       this.#calibrateAt = now + calibrate(answered, watched, probes, follow, now);
       events.blind(probes.blind);
