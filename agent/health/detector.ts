@@ -51,7 +51,7 @@ export class Detector {
     watched: WatchedEndpoints,
     isDelayed = false,
   ): Promise<void> {
-    const { clock, probes, verdicts } = this.#options;
+    const { clock, ends, probes, verdicts } = this.#options;
     const now = clock.now();
     this.#begins.beginCheck();
     const overdue = found.filter((one) => (this.#skipped.get(endpointName(one)) ?? now) <= now);
@@ -63,11 +63,12 @@ export class Detector {
     if (groups.length > 0) {
       const findings = evaluate({
         ...{ now, overdue, answered, groups, probes: probes.records },
-        hasWaited: (one, client) => this.#waiting.hasWaited(one, client, now),
+        waitedOf: (one, client) => this.#waiting.waitedOf(one, client, now),
         reachOf: (group) => probes.reachOf(group),
         isLossy: (group) => this.#late.isLossy(group, now),
         hasExpired: (name) =>
           verdicts.hasExpired(name, now) || verdicts.ofGroup(name)?.isPartial === false,
+        shownAt: (one) => ends.shownAt(one),
       });
       if (!isDelayed) {
         await this.#begins.join(findings);

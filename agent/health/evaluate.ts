@@ -13,6 +13,8 @@ export interface ProbeRecord {
   readonly result: ProbeResult;
   readonly begun: number;
   readonly ended: number;
+  /** When one was last accepted; -Infinity if none was. */
+  readonly accepted: number;
   /** When the last probes without an answer began, this one included; none after an answer. */
   readonly silent: readonly number[];
 }
@@ -40,10 +42,12 @@ export interface Picture {
   readonly reachOf: (group: Group) => Reach;
   /** True if connections of the group's namespace to its cluster were answered late in the last minute. */
   readonly isLossy: (group: Group) => boolean;
-  /** True if an answer to this client is not under way any more. */
-  readonly hasWaited: (one: Overdue, client: string) => boolean;
+  /** Milliseconds for which this client has waited for an answer. */
+  readonly waitedOf: (one: Overdue, client: string) => number;
   /** True if the last verdict of this name ended without an answer, or if the group of this name has one: its endpoints may be others by now. */
   readonly hasExpired: (name: string) => boolean;
+  /** When an endpoint that clients try again was shown silent; undefined if it was not, or has answered since. */
+  readonly shownAt: (one: TcpEndpoint) => number | undefined;
 }
 
 /** Why an endpoint or a group has a verdict, or none. */
@@ -93,6 +97,8 @@ const ANSWER_MS = 1_000;
 const REPEATED_ANSWER_MS = 250;
 /** Milliseconds after which the only SYN of a client that gives up within a second is unanswered: a probe tells whether it was lost. */
 const GIVEN_UP_MS = ANSWER_MS + REPEATED_ANSWER_MS;
+/** Milliseconds after which the answer to a client is not under way any more. Where answers were late, three SYNs have the time for it. */
+const UNDER_WAY_MS = { usual: GIVEN_UP_MS, lossy: 3_250 };
 /** Milliseconds for which the result of a probe counts. */
 const PROBE_HOLDS_MS = 3_000;
 /** Milliseconds between two probes of an endpoint whose group may not be reached by probes. */
@@ -144,8 +150,8 @@ export function evaluate(picture: Picture): Finding[] {
 }
 
 /**
- * Where clients decide alone, all of a group is left but what has answered since the first SYN to a silent endpoint: the next SYN of a slow client, seconds
- * later, must not go to a sibling that is as dead. An answer of any endpoint ends this, and clients try again after ten seconds.
+ * Where clients decide alone, all of a group is left but what has answered since the first SYN to a silent endpoint, or, in an attempt, since it was shown silent: the
+ * next SYN of a slow client, seconds later, must not go to a sibling that is as dead. An answer of any endpoint ends this, and clients try again after ten seconds.
  */
 function widened(
   found: readonly Finding[],
@@ -157,7 +163,9 @@ function widened(
   const shown = found.findIndex(({ reason }) => reason === "clients-unanswered");
   const finding = found[shown];
   if (finding === undefined) return undefined;
-  const age = tried[shown]?.age ?? 0;
+  const [one] = finding.endpoints;
+  const since = one && context.shownAt(one);
+  const age = since === undefined ? (tried[shown]?.age ?? 0) : context.now - since;
   const except = new Set(answered.filter((one) => one.age < age).map(endpointName));
   const endpoints = tried.filter((one) => !except.has(endpointName(one)));
   const reason = "group-unanswered";
@@ -254,7 +262,7 @@ function reasonOf(one: Overdue, context: Context): Reason {
   if (!isSuspect(one) && !(isProbed && one.age >= GIVEN_UP_MS)) return "too-early";
   const isRecent = probe !== undefined && now - probe.ended < PROBE_HOLDS_MS;
   // A probe that fails on this node, for lack of files or ports, does not keep clients from deciding.
-  const reach = isRecent && probe.result === "unknown" ? "unknown" : context.reach;
+  const reach = isRecent && probe.result === "unknown" ? "unknown" : reachOf(probe, context);
   if (isRecent && clears(probe, one, context)) return "answers-node";
   const ofThisSilence = probe?.silent.filter((begun) => begun >= now - one.age) ?? [];
   const silentProbes = isRecent ? ofThisSilence.length : 0;
@@ -268,8 +276,16 @@ function reasonOf(one: Overdue, context: Context): Reason {
   if (strangers !== undefined) return strangers;
   if (mayBeUnseen([one], context)) return "too-few-syns";
   const isSlow = one.repeats >= SLOW.repeats && one.repeatedAge >= SLOW.ms;
-  const isEnough = isMany([one], context) || (isSlow && !context.isLossy(group));
+  // An attempt needs no proof that the endpoint has died: two SYNs, so that the third one goes elsewhere.
+  const isAttempt = context.shownAt(one) !== undefined;
+  const isEnough = isMany([one], context) || ((isSlow || isAttempt) && !context.isLossy(group));
   return isEnough ? "clients-unanswered" : "too-few-syns";
+}
+
+/** Whether probes reach an endpoint: those that reach its group may not, such as on a node whose firewall admits pods only. */
+function reachOf(probe: ProbeRecord | undefined, { reach }: Pick<Context, "reach">): Reach {
+  const hasAccepted = probe !== undefined && probe.accepted > Number.NEGATIVE_INFINITY;
+  return reach === "works" && !hasAccepted ? "assumed" : reach;
 }
 
 /**
@@ -310,10 +326,11 @@ function strangersReason(
   context: Context,
   hasWitness: boolean,
 ): Reason | undefined {
-  const { group, known, hasExpired, hasWaited } = context;
+  const { group, known, hasExpired, waitedOf } = context;
+  const least = context.isLossy(group) ? UNDER_WAY_MS.lossy : UNDER_WAY_MS.usual;
   const tried = all.map((one) => ({
     ...one,
-    clients: one.clients.filter((client) => hasWaited(one, client)),
+    clients: one.clients.filter((client) => waitedOf(one, client) >= least),
   }));
   // After a verdict on the group that expired, its answers are older: they say nothing about now.
   if (areStrangers(tried, context) && !hasExpired(group.name)) return "not-admitted";

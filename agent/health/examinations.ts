@@ -132,7 +132,7 @@ export class Examinations {
       if (!state.isSilent || this.#options.stop.aborted) continue;
       const owner = {
         ...{ cluster, namespace: watched.ownerOf(cluster) },
-        isTrial: examination.isOfStrangers,
+        ...{ isPartial: false, isTrial: examination.isOfStrangers },
       };
       const { clock, begins, report, verdicts } = this.#options;
       const { endpoints, except } = state;

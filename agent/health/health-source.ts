@@ -156,6 +156,7 @@ export class HealthSource implements Source {
     const follow = (work: Promise<unknown>) => this.#follow(work);
     if (probes.observe(answered)) this.#calibrateAt = now;
     verdicts.forgive(answered, now);
+    this.#ends.forgive(answered);
     if (now >= this.#calibrateAt) {
       this.#calibrateAt = now + calibrate(answered, watched, probes, follow, now);
       events.blind(probes.blind);
@@ -248,7 +249,10 @@ function calibrate(
   let begun = 0;
   for (const group of due) {
     const count = perCluster.get(group.cluster) ?? 0;
-    const endpoint = latest.find((one) => mayShow(one, group, watched) && !probes.isPending(one));
+    // Each in turn: a node's firewall may reject what others admit.
+    const [endpoint] = latest
+      .filter((one) => mayShow(one, group, watched) && !probes.isPending(one))
+      .toSorted((a, b) => probes.acceptedAt(a) - probes.acceptedAt(b));
     if (
       endpoint === undefined ||
       count >= MOST_CALIBRATIONS.ofCluster ||

@@ -59,6 +59,11 @@ export class ProbeLog {
     return this.#records;
   }
 
+  /** When an endpoint last accepted a probe; -Infinity if it did not. */
+  acceptedAt(endpoint: TcpEndpoint): number {
+    return this.#records.get(endpointName(endpoint))?.accepted ?? Number.NEGATIVE_INFINITY;
+  }
+
   isPending(endpoint: TcpEndpoint): boolean {
     return this.#pending.has(endpointName(endpoint));
   }
@@ -84,9 +89,10 @@ export class ProbeLog {
     this.#pending.delete(name);
     this.#events.probed(result);
     const ended = this.#clock.now();
-    const before = this.#records.get(name)?.silent ?? [];
-    const silent = result === "silent" ? [...before.slice(-MOST_SILENT), begun] : [];
-    const record = { result, begun, ended, silent };
+    const before = this.#records.get(name);
+    const silent = result === "silent" ? [...(before?.silent.slice(-MOST_SILENT) ?? []), begun] : [];
+    const accepted = result === "accepted" ? ended : this.acceptedAt(endpoint);
+    const record = { result, begun, ended, accepted, silent };
     remember(this.#records, name, record);
     remember(this.#latest, cluster, record);
     if (result === "accepted")

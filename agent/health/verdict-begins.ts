@@ -55,11 +55,12 @@ export class VerdictBegins {
         // All of the cluster may be silent: the other probes end at the same time.
         if (isExamined(group.cluster)) continue;
         const subject = scope === "group" ? group.name : endpointName(first);
-        const owner = { cluster: group.cluster, namespace: group.namespace, isTrial };
+        const { cluster, namespace } = group;
+        const owner = { cluster, namespace, isPartial: except !== undefined, isTrial };
         // Those that were tried come first: most is known of them.
         const kept = distinct([...endpoints, ...this.#keepable(members)]).slice(0, MOST_KEPT);
         const proposed = verdicts.propose(scope, subject, owner, kept, now, shown);
-        const verdict = { ...proposed, members, isPartial: except !== undefined };
+        const verdict = { ...proposed, members };
         if (!(await this.begin(verdict, endpoints))) refused.push(...endpoints);
       }
     } finally {

@@ -48,11 +48,19 @@ const MOST_REMEMBERED = { all: 4_096, ofNamespace: 512 };
 const MOST_OF_CLUSTER = 4;
 const MOST_OF_PART = 8;
 
+/** An endpoint that clients try again: it was shown silent, and has not answered since. */
+interface Remembered {
+  /** The kernel's elements name only those of groups. */
+  readonly namespace: string;
+  /** When it was shown silent, or found to be so after a restart. */
+  readonly since: number;
+}
+
 /** Ends verdicts: when the kernel has dropped one because of an answer, when a probe is answered, and when their time is up. */
 export class VerdictEnds {
   readonly #options: VerdictEndsOptions;
-  /** Namespaces of the endpoints that the kernel remembers, by name: the kernel's elements name only those of groups. */
-  #remembered = new Map<string, string>();
+  /** The endpoints that the kernel remembers, by name. */
+  #remembered = new Map<string, Remembered>();
 
   constructor(options: VerdictEndsOptions) {
     this.#options = options;
@@ -67,7 +75,7 @@ export class VerdictEnds {
     const found = all.filter(({ isExpired }) => !isExpired);
     const dropped = this.#options.verdicts.dropped(verdicts, found);
     if (dropped.length === 0 || (await this.#options.install())) return;
-    this.#remembered = this.#namespacesOf(all);
+    this.#remembered = this.#rememberedIn(all);
     for (const verdict of dropped) {
       const hasExpired = clock.now() >= expiryOf(verdict) - LOOK_MS;
       if (hasExpired) {
@@ -85,7 +93,9 @@ export class VerdictEnds {
     const { endpoints, namespace, shown } = verdict;
     const remembered = this.#remembered;
     // Like its verdicts, what several namespaces share, or an earlier run found, is only limited with all others.
-    const own = [...remembered.values()].filter((one) => one !== "" && one === namespace);
+    const own = [...remembered.values()].filter(
+      (one) => one.namespace !== "" && one.namespace === namespace,
+    );
     const ownRoom = MOST_REMEMBERED.ofNamespace - own.length;
     const room = Math.max(0, Math.min(MOST_REMEMBERED.all - remembered.size, ownRoom));
     const known = [...endpoints]
@@ -93,20 +103,36 @@ export class VerdictEnds {
       .slice(0, room);
     const added = known.map(([, one]) => one);
     await this.#options.evidence.add(elementsOf(verdict, FORGOTTEN_MS, added, true));
-    for (const [name] of known) remembered.set(name, namespace);
+    for (const [name] of known) remembered.set(name, { namespace, since: verdict.since });
   }
 
-  /** The namespaces of what the kernel still remembers. */
-  #namespacesOf(found: readonly SilentEndpoint[]): Map<string, string> {
+  /** What the kernel still remembers. */
+  #rememberedIn(found: readonly SilentEndpoint[]): Map<string, Remembered> {
+    const since = this.#options.clock.now();
     const expired = found.filter(({ isExpired }) => isExpired);
     return new Map(
       expired.map((one) => {
         const name = endpointName(one);
         // An earlier run has remembered it.
         const [namespace = ""] = one.group.split("/");
-        return [name, this.#remembered.get(name) ?? namespace];
+        return [name, this.#remembered.get(name) ?? { namespace, since }];
       }),
     );
+  }
+
+  /** When an endpoint that clients try again was shown silent; undefined if it was not, or has answered since. */
+  shownAt(one: TcpEndpoint): number | undefined {
+    return this.#remembered.get(endpointName(one))?.since;
+  }
+
+  /** These clients were answered: the kernel does not remember the endpoints any more. */
+  forgive(answered: readonly Answered[]): void {
+    if (this.#remembered.size === 0) return;
+    const now = this.#options.clock.now();
+    for (const one of answered) {
+      const since = this.shownAt(one);
+      if (since !== undefined && now - one.age > since) this.#remembered.delete(endpointName(one));
+    }
   }
 
   /** Ends verdicts on clusters and groups of which another endpoint has answered a client: the kernel does not know that it belongs to them. True if there is one. */
@@ -244,7 +270,8 @@ export class VerdictEnds {
         return;
       }
       // The kernel's element stays: a restart finds the shown ones as a group.
-      const proposed = verdicts.propose("endpoint", name, verdict, [one], now);
+      const owner = { ...verdict, isPartial: false };
+      const proposed = verdicts.propose("endpoint", name, owner, [one], now);
       const terms = { ...proposed.terms, expires: expiryOf(verdict) - now };
       if (verdicts.begin({ ...proposed, terms })) events.silent({ ...proposed, terms });
       verdict.endpoints.delete(name);

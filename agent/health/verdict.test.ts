@@ -10,17 +10,19 @@ const group = (name: string, count: number) => {
   return { name, endpoints: new Map(), members, isPartial: false };
 };
 
+const PROBED = { isPartial: false, isTrial: false };
+
 test("verdicts on groups of many endpoints that end one after the other take bounded memory: the oldest are forgotten", () => {
   const past = new Recurrence();
   for (let i = 0; i < 300; i++) past.ended(group(`group ${i}`, 1_000), "answered", i);
-  assert.equal(past.terms("group 0", false, 300).recurrences, 0);
-  assert.equal(past.terms("group 299", false, 300).recurrences, 1);
+  assert.equal(past.terms("group 0", PROBED, 300).recurrences, 0);
+  assert.equal(past.terms("group 299", PROBED, 300).recurrences, 1);
 });
 
 test("a verdict that ends again and again is remembered once", () => {
   const past = new Recurrence();
   past.ended(group("other", 1), "answered", 0);
   for (let i = 0; i < 100; i++) past.ended(group("group", 1_000), "answered", i);
-  assert.equal(past.terms("other", false, 100).recurrences, 1);
-  assert.equal(past.terms("group", false, 100).recurrences, 100);
+  assert.equal(past.terms("other", PROBED, 100).recurrences, 1);
+  assert.equal(past.terms("group", PROBED, 100).recurrences, 100);
 });

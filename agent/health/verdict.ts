@@ -47,6 +47,8 @@ export type VerdictEnd = "answered" | "expired" | "replaced";
 const LONGEST = { min: 300_000, max: 3_600_000 };
 /** Milliseconds until clients try again where only they can end it. Doubled each time. */
 const TRIAL = { min: 10_000, max: 300_000 };
+/** The same while others of the group answer: an attempt costs them one connection of three seconds, and what works again is used soon. */
+const TRIAL_OF_PART = { min: 10_000, max: 20_000 };
 /** Milliseconds for which the second verdict in a row is held. Doubled each time. */
 const HOLD = { min: 10_000, max: 300_000 };
 /** Milliseconds without a verdict after which former ones are forgotten. */
@@ -67,20 +69,23 @@ interface Past {
   readonly isPartial: boolean;
 }
 
+/** What terms depend on. `isTrial`: only clients can end the verdict. `isPartial`: others of its group answer. */
+type TermsOf = Pick<Verdict, "isPartial" | "isTrial">;
+
 /** Remembers verdicts that have ended: endpoints that come and go are used last for longer each time. */
 export class Recurrence {
   readonly #past = new Map<string, Past>();
   /** Endpoints of all of these. */
   #endpoints = 0;
 
-  /** The terms of a verdict that begins now. `isTrial`: only clients can end it. */
-  terms(name: string, isTrial: boolean, now: number): Terms {
+  /** The terms of a verdict that begins now. */
+  terms(name: string, { isPartial, isTrial }: TermsOf, now: number): Terms {
     const { answered, expired } = this.#of(name, now);
     const grown = (times: number, { min, max }: typeof HOLD) => Math.min(max, min * 2 ** times);
     return {
       recurrences: answered,
       hold: answered === 0 ? 0 : grown(answered - 1, HOLD),
-      expires: grown(expired, isTrial ? TRIAL : LONGEST),
+      expires: grown(expired, isTrial ? (isPartial ? TRIAL_OF_PART : TRIAL) : LONGEST),
     };
   }
 

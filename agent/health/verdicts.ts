@@ -74,7 +74,7 @@ export class Verdicts {
   propose(
     scope: Verdict["scope"],
     subject: string,
-    owner: Pick<Verdict, "cluster" | "namespace" | "isTrial">,
+    owner: Pick<Verdict, "cluster" | "namespace" | "isPartial" | "isTrial">,
     endpoints: readonly TcpEndpoint[],
     now: number,
     shown: Iterable<string> = endpoints.map(endpointName),
@@ -82,8 +82,8 @@ export class Verdicts {
     const name = nameOf(scope, subject);
     return {
       // The owner may be another verdict, with a name of its own.
-      ...{ ...owner, name, scope, since: now, members: [], isPartial: false },
-      terms: this.#recurrence.terms(name, owner.isTrial, now),
+      ...{ ...owner, name, scope, since: now, members: [] },
+      terms: this.#recurrence.terms(name, owner, now),
       endpoints: new Map(endpoints.map((one) => [endpointName(one), one])),
       shown: new Set(shown),
       ...{ except: "", probes: 0, probeAt: now },
@@ -160,11 +160,11 @@ export class Verdicts {
       const [namespace = ""] = group.split("/");
       const endpoints = all.map(({ address, port }) => ({ address, port }));
       const shown = all.filter(({ isShown }) => isShown).map(endpointName);
-      const owner = { cluster, namespace, isTrial };
+      const owner = { cluster, namespace, isPartial, isTrial };
       const proposed = this.propose(scope, subject, owner, endpoints, now, shown);
       const members = scope === "group" ? endpoints : [];
       const expires = Math.min(...all.map((one) => one.expires));
-      this.begin({ ...proposed, members, isPartial, terms: { ...proposed.terms, expires } });
+      this.begin({ ...proposed, members, terms: { ...proposed.terms, expires } });
     }
   }
 

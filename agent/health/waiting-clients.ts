@@ -1,9 +1,6 @@
 import type { Overdue } from "./evidence.ts";
 import { endpointName } from "./verdict.ts";
 
-/** Milliseconds after which the answer to a client is not under way any more: longer than a round trip, shorter than a verdict may take. */
-const WAITED_MS = 500;
-
 /**
  * Since when clients wait for an endpoint that answers nobody. The kernel shows which clients an endpoint owes an answer, but not since when each of them. A SYN whose
  * answer is still under way says nothing: together with the repeated SYNs of a pod that a policy rejects, it would look like a dead endpoint.
@@ -18,16 +15,18 @@ export class WaitingClients {
     for (const one of overdue) {
       for (const client of one.clients) {
         const pair = pairOf(one, client);
+        // All SYNs are those of an only client.
+        const first = one.clients.length === 1 ? now - one.age : now;
         // An answer to anybody begins anew.
-        since.set(pair, Math.max(before.get(pair) ?? now, now - one.age));
+        since.set(pair, Math.max(before.get(pair) ?? first, now - one.age));
       }
     }
     this.#since = since;
   }
 
-  /** True if an answer to this client would have arrived. */
-  hasWaited(one: Overdue, client: string, now: number): boolean {
-    return now - (this.#since.get(pairOf(one, client)) ?? now) >= WAITED_MS;
+  /** Milliseconds for which this client has waited. */
+  waitedOf(one: Overdue, client: string, now: number): number {
+    return now - (this.#since.get(pairOf(one, client)) ?? now);
   }
 }
 

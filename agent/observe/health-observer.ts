@@ -121,7 +121,7 @@ export class HealthObserver implements HealthEvents {
       });
     for (const cluster of [...this.#blind].toSorted().slice(0, MOST_SHOWN)) {
       const why = `probes of this node do not reach ${shown(cluster)}`;
-      remarks.unshift(failing("blind", `${why}; without them, detection takes up to 4 s`));
+      remarks.unshift(failing("blind", `${why}; without them, detection takes up to 7 s`));
     }
     if (this.#isUplinkSilent)
       remarks.unshift(failing("uplink", "no other cluster answers this node"));

@@ -64,7 +64,7 @@ const ALL = [
 test("what a node does not reach is one warning for each cluster, and no fault", () => {
   const [warning = "", ...more] = nodeWarnings(ALL);
   assert.match(warning, /^a node of c1 does not reach pods of c3, such as 10\.3\.0\.1: timeout: /);
-  assert.match(warning, /detection do: without them, it takes up to 4 s/);
+  assert.match(warning, /detection do: without them, it takes up to 7 s/);
   assert.deepEqual(more, []);
   assert.doesNotMatch(reachFaults(ALL, () => undefined).join(), /node/);
 });

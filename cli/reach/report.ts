@@ -44,7 +44,7 @@ export function nodeWarnings(all: readonly Reached[]): string[] {
     return [...new Set(failed.map(({ to }) => to))].flatMap((to) => {
       const [first] = failed.filter((one) => one.to === to);
       if (first === undefined) return [];
-      return `a node of ${from} does not reach pods of ${to}${such(first)}: ${whyOf(first)}. Pods do not need this. But the probes of failure detection do: without them, it takes up to 4 s, and is less complete (docs/guides/connections.md). Let the addresses of nodes pass, and be routed back.`;
+      return `a node of ${from} does not reach pods of ${to}${such(first)}: ${whyOf(first)}. Pods do not need this. But the probes of failure detection do: without them, it takes up to 7 s, and is less complete (docs/guides/connections.md). Let the addresses of nodes pass, and be routed back.`;
     });
   });
 }

@@ -122,7 +122,12 @@ export function exportedService(
       const drain = members.state(cluster)?.drain;
       return drain === undefined ? [] : [{ cluster, drain }];
     }),
-    stale: exporters.filter((cluster) => members.rotation(cluster).state === "stale"),
+    // After a restart, a hub that cannot be reached shows no member.
+    stale: exporters.filter((cluster) =>
+      members.state(cluster) === undefined
+        ? cluster !== local?.cluster && members.isSilent(cluster)
+        : members.rotation(cluster).state === "stale",
+    ),
     problems,
     rejected: [
       ...read.flatMap(({ records }) => [...records.rejectionsOf(key)]),

@@ -173,7 +173,7 @@ test("a VIP is its import; another address is its owner's, or nobody's", async (
 });
 
 test("what failure detection of the node does not see is a remark, and so is a failing check of preflight; what it has found is in the plan", async () => {
-  const blind = "probes of this node do not reach c2; without them, detection takes up to 4 s";
+  const blind = "probes of this node do not reach c2; without them, detection takes up to 7 s";
   health = [
     { name: "health", state: "failing", reason: "blind", detail: blind },
     { name: "health", state: "failing", reason: "unanswering", detail: "10.2.0.1 of c2" },
@@ -190,7 +190,7 @@ test("what failure detection of the node does not see is a remark, and so is a f
   const { out } = await user.run("explain", "shop/web");
   health = [{ name: "health", state: "ok" }];
   assert.deepEqual(out.match(/^Remark: .*$/gm), [
-    "Remark:    Agent of n1: blind: probes of this node do not reach c2; without them, detection takes up to 4 s",
+    "Remark:    Agent of n1: blind: probes of this node do not reach c2; without them, detection takes up to 7 s",
     "Remark:    Agent of n1: bridge-unfiltered: Pods on the bridge cni0 answer each other past netfilter",
   ]);
   assert.doesNotMatch((await user.run("explain", "shop/web")).out, /^Remark/m);

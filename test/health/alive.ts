@@ -47,6 +47,22 @@ const QUIET: readonly Omit<History, "verdicts">[] = [
     expect: ["60 web c2:2"],
     mayLose: ["a"],
   },
+  ...(
+    [
+      [2, ["2"], 1],
+      [4, ["3", "4"], 0.2],
+      [4, ["3", "4"], 3],
+    ] as const
+  ).map(([count, closed, every]) => ({
+    name: `${closed.length} of ${count} replicas admit no nodes, none admits pod b, and a calls every ${every} s`,
+    serves: { web: { c2: count, c3: 1 }, cart: { c2: 1, c3: 1 } },
+    calls: [`a web ${every}`, "a cart 1", "b web 0.5 10-70"],
+    drops: ["0- b>web@c2", ...closed.map((i) => `0- node>web@c2/${i}`)],
+    expect: ["15", "20", "30", "68", "100"].map((at) => `${at} web c2:${count}`),
+    mayLose: ["b"],
+    neverWait: ["a"],
+    seeds: [1, 2, 3, 4],
+  })),
   {
     name: "two clusters, own pods in the tier: pod b is not admitted in near",
     serves: { web: { c1: 1, c2: 1 } },

@@ -47,12 +47,22 @@ export const REPLICAS: readonly History[] = [
     seeds: [1, 2, 3, 4],
   })),
   ...(["", "62 restart|75 restart"] as const).map((restarts) => ({
-    name: `probes do not reach them, 2 of 3 replicas are dead, and no other cluster has any: once both were found, attempts lose no connection${restarts && ", nor do restarts"}`,
+    name: `probes do not reach them, 2 of 3 replicas are dead, and no other cluster has any: once both were found, attempts ${restarts ? "and restarts lose no connection" : "delay connections by three seconds"}`,
     serves: { web: { c2: 3 } },
-    calls: ["a web 0.5 0-60", "b web 3 0-29", "b web 3 60-"],
+    calls: ["a web 0.1 0-60", "b web 3 0-29", "b web 3 60-"],
     drops: ["0- node>*", "30- *>web@c2/1", "30- *>web@c2/2"],
     events: restarts.split("|").filter((one) => one !== ""),
     expect: ["120 web c2"],
+    mayLose: ["a"],
+    ...(restarts === "" && { patience: 4_000 }),
+    seeds: [1, 2, 3, 4, 5, 6],
+  })),
+  ...[1, 3].map((every) => ({
+    name: `probes do not reach them, 2 of 3 replicas are dead for a minute and a half, and a call comes each ${every} s: they are used soon afterwards`,
+    serves: { web: { c2: 3 } },
+    calls: [`a web ${every}`],
+    drops: ["0- node>*", "30-120 *>web@c2/1", "30-120 *>web@c2/2"],
+    expect: ["119 web c2", "160 web c2:3"],
     mayLose: ["a"],
     seeds: [1, 2, 3, 4, 5, 6],
   })),
@@ -249,24 +259,25 @@ export const BLOCKED: readonly History[] = [
 ];
 
 /** Answers take a round trip: a client whose answer is under way does not vouch for one that a policy rejects. */
-export const ROUND_TRIPS: readonly History[] = [60, 100, 130].flatMap((roundTrip) =>
-  (
-    [
-      ["one replica", "c2", "c2", 1, "a web 1.9", "b web 0.1 10-70"],
-      ["four replicas", "c2", "c2", 4, "a web 1", "b web 0.5 10-170"],
-      ["a scan of ten", "c2", "c2", 10, "a web 0.5", "b web 0.1 10-170"],
-      ["the own cluster", "c1/n2", "c1", 4, "a web 1", "b web 0.5 10-170"],
-    ] as const
-  ).map(([what, place, near, count, ...calls]) => ({
-    name: `answers take ${roundTrip} ms, and a policy rejects one client and the node: ${what}`,
-    roundTrip,
-    serves: { web: { [place]: count, c3: 1 } },
-    calls,
-    drops: [`0- node>${near}`, `0- b>${near}`],
-    expect: ["20", "68", "100", "175"].map((at) => `${at} web ${near}:${count}`),
-    verdicts: [],
-    mayLose: ["b"],
-    neverWait: ["a"],
-    seeds: [1, 2],
-  })),
+export const ROUND_TRIPS: readonly History[] = [60, 130, 700, 900, 2_000].flatMap(
+  (roundTrip) =>
+    (
+      [
+        ["one replica", "c2", "c2", 1, "a web 1.9", "b web 0.1 10-70"],
+        ["four replicas", "c2", "c2", 4, "a web 1", "b web 0.5 10-170"],
+        ["a scan of ten", "c2", "c2", 10, "a web 0.5", "b web 0.1 10-170"],
+        ["the own cluster", "c1/n2", "c1", 4, "a web 1", "b web 0.5 10-170"],
+      ] as const
+    ).map(([what, place, near, count, ...calls]) => ({
+      name: `answers take ${roundTrip} ms, and a policy rejects one client and the node: ${what}`,
+      roundTrip,
+      serves: { web: { [place]: count, c3: 1 } },
+      calls,
+      drops: [`0- node>${near}`, `0- b>${near}`],
+      expect: ["20", "68", "100", "175"].map((at) => `${at} web ${near}:${count}`),
+      verdicts: [],
+      mayLose: ["b"],
+      ...(roundTrip < 1_000 && { neverWait: ["a"] }),
+      seeds: roundTrip < 500 ? [1, 2] : [1],
+    })),
 );
