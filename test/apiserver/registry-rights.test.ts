@@ -19,9 +19,10 @@ import {
   CONTROLLERS_QUERY,
   HUB_QUERY,
   LOCAL_QUERIES,
+  NODES_QUERY,
   peersQuery,
-  RANGE_QUERIES,
   registryQueries,
+  SERVICE_CIDRS_QUERY,
 } from "../../controller/stores/resources.ts";
 import { exportRecord } from "../generators/export-records.ts";
 import { ControlPlane } from "./control-plane.ts";
@@ -44,7 +45,8 @@ const READER_RIGHTS = Object.values(registryQueries(OWN)).flatMap(({ group, reso
 const READ = {
   [`${HOME}/clusterset-agent`]: Object.values(queries("n1")),
   [`${HOME}/clusterset-controller`]: [
-    ...Object.values({ ...LOCAL_QUERIES, ...RANGE_QUERIES, ...registryQueries(OWN) }),
+    ...Object.values({ ...LOCAL_QUERIES, ...registryQueries(OWN) }),
+    ...[NODES_QUERY, SERVICE_CIDRS_QUERY],
     CONTROLLERS_QUERY,
     peersQuery(HOME),
   ],
