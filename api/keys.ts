@@ -110,6 +110,8 @@ export const LABEL_PEER = "clusterset-proxy.io/peer";
 export const ANNOTATION_DRAIN = "clusterset-proxy.io/drain";
 /** On the agent's DaemonSet: comma-separated components of deploy/components that `kubectl clusterset join` has added. */
 export const ANNOTATION_COMPONENTS = "clusterset-proxy.io/components";
+/** Key of the taint of a node whose agent has not been ready yet; set by those who create nodes, and by the controller when a node restarts. */
+export const TAINT_AGENT_NOT_READY = "clusterset-proxy.io/agent-not-ready";
 /** On an imported slice: the window in which nodes adopt its conditions one by one (`api/shift.ts`). */
 export const ANNOTATION_SHIFT = "clusterset-proxy.io/shift";
 /** On a registry's namespace in a mesh: URL of the cluster's API server for the other clusters. */

@@ -58,6 +58,8 @@ test("with a kubeconfig, everything else has a default", () => {
     clusterIpFailover: "by-annotation",
     drainWindow: 0,
     returnWindow: 30,
+    startupTaint: "never",
+    startupTaintSeconds: 300,
     logLevel: "info",
     logFormat: "json",
     warnings: [],

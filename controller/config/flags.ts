@@ -28,6 +28,7 @@ import { type Span, usableSpan } from "../allocate/pool.ts";
 import { LEASE_CHOICE } from "../liveness/lease-times.ts";
 import { LEASE_SECONDS } from "../members/lease-expiry.ts";
 import { DEFAULT_EXPORTED_KEYS, isKeyPattern, isReservedKey } from "../model/exported-metadata.ts";
+import { STARTUP_TAINTS } from "../startup-taint/startup-taint.ts";
 
 /** Registries on each cluster's own API server, or on a hub. */
 export const REGISTRIES = ["mesh", "hub"] as const;
@@ -163,6 +164,19 @@ export const FLAGS = {
     serviceCidrs: flag("--service-cidrs CIDR,…", {
       about: "Service ranges besides those of ServiceCIDRs; no VIP is allocated there",
       read: cidrs,
+    }),
+  }),
+  ...inGroup("Nodes", {
+    startupTaint: flag("--startup-taint WHEN", {
+      about:
+        "Whether the taint clusterset-proxy.io/agent-not-ready of a node is removed once its agent is ready: never, new-nodes, or restarted-nodes, which also adds it to a node that has restarted",
+      read: oneOf(STARTUP_TAINTS),
+      default: "never",
+    }),
+    startupTaintSeconds: flag("--startup-taint-timeout SECONDS", {
+      about: "Time after which the taint is removed from a node whose agent is not ready",
+      read: seconds(60, 86_400),
+      default: "300s",
     }),
   }),
   ...inGroup("Limits", {

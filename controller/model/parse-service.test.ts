@@ -10,7 +10,8 @@ import type { Fields } from "../../api/parse/fields.ts";
 import { cidr } from "../../test/generators/facts.ts";
 import { type ParseCases, testCases } from "../../test/stages/parse-cases.ts";
 import { parseNamespace } from "./parse-namespace.ts";
-import { parseNodeRanges, parseServiceRanges } from "./parse-ranges.ts";
+import { parseNode } from "./parse-node.ts";
+import { parseServiceRanges } from "./parse-ranges.ts";
 import { parseService } from "./parse-service.ts";
 import { parseServiceSlice } from "./parse-service-slice.ts";
 
@@ -266,25 +267,28 @@ test("only true and false say whether a Service or a Namespace asks for failover
 const named = { name: "n1" };
 
 /** The ranges of the fact, and the problems. */
-function ranges({ fact, problems }: ReturnType<typeof parseNodeRanges>) {
+function nodeRanges(object: unknown) {
+  const { fact, problems } = parseNode(object);
+  return ranges({ problems, object: "", ...(fact && { fact: fact.podRanges }) });
+}
+
+function ranges({ fact, problems }: ReturnType<typeof parseServiceRanges>) {
   const told = problems.map(({ reason, field }) => `${reason} ${field}`);
   return [fact?.map(({ text }) => text), told];
 }
 
 test("parses pod ranges of a Node and ranges of a ServiceCIDR", () => {
   const podCIDRs = ["10.1.0.0/24", "fd00:1::/64"];
-  assert.deepEqual(ranges(parseNodeRanges({ metadata: named, spec: { podCIDRs } })), [
-    podCIDRs,
-    [],
-  ]);
+  assert.deepEqual(nodeRanges({ metadata: named, spec: { podCIDRs } }), [podCIDRs, []]);
   const service = { metadata: named, spec: { cidrs: ["10.96.0.0/12"] } };
   assert.deepEqual(ranges(parseServiceRanges(service)), [["10.96.0.0/12"], []]);
 });
 
-test("without ranges there is no fact; invalid ranges are left out and reported", () => {
-  assert.deepEqual(ranges(parseNodeRanges({ metadata: named, spec: {} })), [undefined, []]);
+test("a ServiceCIDR without ranges gives no fact; invalid ranges are left out and reported", () => {
+  assert.deepEqual(ranges(parseServiceRanges({ metadata: named, spec: {} })), [undefined, []]);
+  assert.deepEqual(nodeRanges({ metadata: named, spec: {} }), [[], []]);
   const podCIDRs = ["x", 7, "10.0.0.0/8"];
-  assert.deepEqual(ranges(parseNodeRanges({ metadata: named, spec: { podCIDRs } })), [
+  assert.deepEqual(nodeRanges({ metadata: named, spec: { podCIDRs } }), [
     ["10.0.0.0/8"],
     ["invalid-cidr spec.podCIDRs[0]", "invalid-cidr spec.podCIDRs[1]"],
   ]);

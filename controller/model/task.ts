@@ -1,11 +1,11 @@
 import { namesOf, type ObjectKey, objectKey } from "../../api/names.ts";
 
-/** What a reconcile does for a name: publish it, import it, write its ServiceExport's conditions, let its Service's ClusterIP fail over, or write the ClusterProperty of this name. */
-export const TASK_KINDS = ["export", "import", "status", "failover", "property"] as const;
+/** What a reconcile does for a name: publish it, import it, write its ServiceExport's conditions, let its Service's ClusterIP fail over, write the ClusterProperty of this name, or change the startup taint of the Node of this name. */
+export const TASK_KINDS = ["export", "import", "status", "failover", "property", "node"] as const;
 /** One of `TASK_KINDS`. */
 export type TaskKind = (typeof TASK_KINDS)[number];
 
-/** The key of a task in the work queue. A ClusterProperty has an empty namespace. */
+/** The key of a task in the work queue. A ClusterProperty and a Node have an empty namespace. */
 export type Task = `${TaskKind} ${ObjectKey}`;
 
 /**

@@ -11,7 +11,7 @@ const BUCKETS = exponentialBuckets(0.001, 2, 18);
 export const HISTOGRAMS = {
   changeSeconds: {
     name: "change_duration_seconds",
-    help: "Time from a change to the last write that follows from it, in seconds, by task: export (local cluster to its registry), import (registries to the local cluster), status (conditions of ServiceExports), failover (slices for ClusterIPs), property (ClusterProperties).",
+    help: "Time from a change to the last write that follows from it, in seconds, by task: export (local cluster to its registry), import (registries to the local cluster), status (conditions of ServiceExports), failover (slices for ClusterIPs), property (ClusterProperties), node (startup taints).",
     labelNames: ["task"],
     buckets: BUCKETS,
   },
@@ -50,6 +50,11 @@ export const COUNTERS = {
     help: "Events that were not created, by reason: event-limit, event-queue-full, or why the API server rejected them (docs/REASONS.md).",
     labelNames: ["reason"],
   },
+  taintChanges: {
+    name: "startup_taint_changes_total",
+    help: "Startup taints that the controller added to nodes or removed, by reason: node-restarted (added), agent-ready, agent-overdue (removed).",
+    labelNames: ["reason"],
+  },
   clusterTurns: {
     name: "cluster_turns_total",
     help: "State changes of clusters, by cluster ID (label member) and new state (stale, alive).",
@@ -72,6 +77,11 @@ export const GAUGES = {
   failovers: {
     name: "failover_services",
     help: "Services that request ClusterIP failover, by reason why they have it or not (docs/REASONS.md); the leader counts.",
+    labelNames: ["reason"],
+  },
+  taintedNodes: {
+    name: "startup_tainted_nodes",
+    help: "Nodes with the startup taint, by reason: agent-awaited, agent-late (for more than a minute); the leader counts.",
     labelNames: ["reason"],
   },
   exports: {

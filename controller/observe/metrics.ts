@@ -4,6 +4,7 @@ import { ProgramMetrics } from "../../common/metrics.ts";
 import type { Nearest } from "../import/nearest.ts";
 import type { Claim } from "../model/condition.ts";
 import type { TaskKind } from "../model/task.ts";
+import type { TaintDecision } from "../startup-taint/startup-taint.ts";
 import type { AskedOf } from "./counted-api-server.ts";
 import type { DebugView } from "./debug-view.ts";
 import { COUNTERS, GAUGES, HISTOGRAMS, METRIC_PREFIX } from "./metric-table.ts";
@@ -128,6 +129,13 @@ export class ControllerMetrics extends ProgramMetrics<
       const { place, exportedHere } = level.nearest;
       this.gauges.nearest.inc({ nearest: place, exported_here: String(exportedHere) }, by);
     }
+  }
+
+  /** Why a node has the startup taint has changed; undefined: it is not counted. */
+  tainted(previous: TaintDecision | undefined, next: TaintDecision | undefined): void {
+    const { taintedNodes } = this.gauges;
+    if (previous?.isTainted === true) taintedNodes.dec({ reason: previous.reason });
+    if (next?.isTainted === true) taintedNodes.inc({ reason: next.reason });
   }
 
   /** The conditions of an export have changed. */

@@ -21,6 +21,7 @@ import type { LeaseStatus } from "../members/lease-expiry.ts";
 import type { Claim } from "../model/condition.ts";
 import type { PlacedDrain } from "../model/drain.ts";
 import type { TaskKind } from "../model/task.ts";
+import type { TaintDecision } from "../startup-taint/startup-taint.ts";
 import { Connections, hintFor } from "./connections.ts";
 import type { ControllerMetrics, ImportLevel } from "./metrics.ts";
 
@@ -277,6 +278,25 @@ export class Observer {
   failoversEnded(): void {
     this.#failovers.clear();
     this.#metrics.gauges.failovers.reset();
+  }
+
+  /** What was decided for a node with the startup taint; undefined: it has none, is gone, or another replica decides. */
+  startupTaint(
+    node: string,
+    before: TaintDecision | undefined,
+    now: TaintDecision | undefined,
+  ): void {
+    this.#metrics.tainted(before, now);
+    if (now === undefined || before?.reason === now.reason) return;
+    const level = now.reason === "agent-late" || now.reason === "agent-overdue" ? "warn" : "info";
+    this.#write("node", level, "Evaluated startup taint of a node", { node, reason: now.reason });
+  }
+
+  /** The controller added the startup taint to a node, or removed it. */
+  startupTaintChanged(node: string, { reason, isTainted }: TaintDecision): void {
+    this.#metrics.counters.taintChanges.inc({ reason });
+    const message = isTainted ? "Added startup taint" : "Removed startup taint";
+    this.#write("node", "info", message, { node, reason });
   }
 
   /** An Event of an object was not created, and is not retried. `why`: the API server's fault, or a limit of ours. */

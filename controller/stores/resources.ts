@@ -11,6 +11,8 @@ import {
   ENDPOINT_SLICES,
   IP_ADDRESSES,
   NAMESPACES,
+  NODES,
+  PODS,
   queryOf,
   SERVICE_EXPORTS,
   SERVICE_IMPORTS,
@@ -54,16 +56,21 @@ export const CONTROLLERS_QUERY: ResourceQuery = queryOf(LEASES, {
   optional: true,
 });
 
-/** Sources of address ranges. */
-export const RANGE_QUERIES = {
-  nodes: { group: "", versions: ["v1"], resource: "nodes" },
-  servicecidrs: {
-    group: "networking.k8s.io",
-    versions: ["v1", "v1beta1"],
-    resource: "servicecidrs",
-    optional: true,
-  },
-} as const satisfies Readonly<Record<string, ResourceQuery>>;
+/** Nodes: their pod ranges, and startup taints. */
+export const NODES_QUERY: ResourceQuery = queryOf(NODES);
+
+/** Service ranges. */
+export const SERVICE_CIDRS_QUERY: ResourceQuery = {
+  group: "networking.k8s.io",
+  versions: ["v1", "v1beta1"],
+  resource: "servicecidrs",
+  optional: true,
+};
+
+/** The agents' pods, for startup taints. */
+export function agentPodsQuery(namespace: string): ResourceQuery {
+  return queryOf(PODS, { namespace, labelSelector: "app.kubernetes.io/name=clusterset-agent" });
+}
 
 /** Secrets of peers. */
 export function peersQuery(namespace: string): ResourceQuery {

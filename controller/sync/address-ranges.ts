@@ -2,12 +2,13 @@ import { isAddress, parseAddress } from "../../api/address.ts";
 import type { Cidr } from "../../api/cidr.ts";
 import { overlapsOf } from "../allocate/overlaps.ts";
 import type { ControllerConfig } from "../config/config.ts";
-import { parseNodeRanges, parseServiceRanges, type RangesFact } from "../model/parse-ranges.ts";
+import type { NodeFact } from "../model/parse-node.ts";
+import { parseServiceRanges, type RangesFact } from "../model/parse-ranges.ts";
 import type { Observer } from "../observe/observer.ts";
-import { FactStore, type FactStoreOptions } from "../stores/fact-store.ts";
+import { FactStore } from "../stores/fact-store.ts";
 import { type Follow, Informer } from "../stores/informer.ts";
 import type { LocalStores } from "../stores/local-stores.ts";
-import { RANGE_QUERIES } from "../stores/resources.ts";
+import { SERVICE_CIDRS_QUERY } from "../stores/resources.ts";
 import type { TakenAddresses } from "./taken-addresses.ts";
 
 /** Dependencies of `AddressRanges`. */
@@ -15,6 +16,7 @@ export interface AddressRangesOptions {
   readonly config: Pick<ControllerConfig, "clusterSetCidrs" | "podCidrs" | "serviceCidrs">;
   readonly own: LocalStores;
   readonly addresses: TakenAddresses;
+  readonly nodes: () => Iterable<NodeFact>;
   readonly follow: Follow;
   readonly events: Pick<Observer, "overlapping" | "problems">;
 }
@@ -25,31 +27,29 @@ export interface AddressRangesOptions {
  */
 export class AddressRanges {
   readonly #options: AddressRangesOptions;
-  readonly #nodes: FactStore<RangesFact>;
   readonly #services: FactStore<RangesFact>;
-  readonly #informers: readonly Informer[];
+  readonly #informer: Informer;
   #declared: readonly Cidr[] = [];
   #reported = "";
 
   constructor(options: AddressRangesOptions) {
-    const { follow } = options;
+    const { events, follow } = options;
     this.#options = options;
-    this.#nodes = this.#newStore(parseNodeRanges);
-    this.#services = this.#newStore(parseServiceRanges);
-    const { nodes, servicecidrs } = RANGE_QUERIES;
-    this.#informers = [
-      new Informer({ query: nodes, sink: this.#nodes, follow }),
-      new Informer({ query: servicecidrs, sink: this.#services, follow }),
-    ];
+    this.#services = new FactStore({
+      parse: parseServiceRanges,
+      changed: () => this.compare(),
+      problems: (object, problems) => events.problems(undefined, object, problems),
+    });
+    this.#informer = new Informer({ query: SERVICE_CIDRS_QUERY, sink: this.#services, follow });
     this.compare();
   }
 
   start(): void {
-    for (const informer of this.#informers) informer.start();
+    this.#informer.start();
   }
 
-  async stop(): Promise<void> {
-    await Promise.all(this.#informers.map((informer) => informer.stop()));
+  stop(): Promise<void> {
+    return this.#informer.stop();
   }
 
   /** Sets the declared endpoint ranges of all peers. One of all addresses says nothing about where pods are. */
@@ -60,8 +60,9 @@ export class AddressRanges {
 
   /** Reserves all known ranges, and reports overlaps with the ClusterSet CIDRs. */
   compare(): void {
-    const { addresses, config, events, own } = this.#options;
-    const podCidrs = [...config.podCidrs, ...[...this.#nodes.facts()].flat(), ...this.#declared];
+    const { addresses, config, events, nodes, own } = this.#options;
+    const ofNodes = [...nodes()].flatMap(({ podRanges }) => podRanges);
+    const podCidrs = [...config.podCidrs, ...ofNodes, ...this.#declared];
     const serviceCidrs = [...config.serviceCidrs, ...[...this.#services.facts()].flat()];
     addresses.reserve([...podCidrs, ...serviceCidrs]);
     const clusterIps = [...own.services.facts()]
@@ -75,14 +76,5 @@ export class AddressRanges {
     if (text === this.#reported) return;
     this.#reported = text;
     events.overlapping(overlaps);
-  }
-
-  #newStore(parse: FactStoreOptions<RangesFact>["parse"]): FactStore<RangesFact> {
-    const { events } = this.#options;
-    return new FactStore({
-      parse,
-      changed: () => this.compare(),
-      problems: (object, problems) => events.problems(undefined, object, problems),
-    });
   }
 }

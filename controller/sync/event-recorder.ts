@@ -96,11 +96,12 @@ export class EventRecorder {
     return {
       apiVersion: "v1",
       kind: "Event",
-      metadata: { namespace, name: `${name}.${suffix}` },
+      // Those of objects without a namespace are in this one.
+      metadata: { namespace: namespace || "default", name: `${name}.${suffix}` },
       involvedObject: {
         apiVersion: apiVersionOf(resource, version),
         kind: resource.kind,
-        namespace,
+        ...(namespace !== "" && { namespace }),
         name,
         uid,
       },

@@ -7,6 +7,7 @@ import { LocalStores, type LocalStoresEvents } from "../stores/local-stores.ts";
 import { AddressRanges } from "./address-ranges.ts";
 import type { ControllerOptions } from "./controller-options.ts";
 import { LocalInformers } from "./local-informers.ts";
+import { LocalNodes } from "./local-nodes.ts";
 import { TakenAddresses } from "./taken-addresses.ts";
 
 /** What a `LocalCluster` reports. */
@@ -23,6 +24,7 @@ export class LocalCluster {
   readonly stores: LocalStores;
   readonly addresses: TakenAddresses;
   readonly informers: LocalInformers;
+  readonly nodes: LocalNodes;
   readonly ranges: AddressRanges;
   readonly hold: ReadinessHold;
   readonly contact: ControlPlaneContact;
@@ -45,7 +47,12 @@ export class LocalCluster {
     });
     this.addresses = addresses;
     this.stores = own;
-    this.ranges = new AddressRanges({ config, own, addresses, follow, events });
+    this.nodes = new LocalNodes({
+      ...{ config, clock, follow, dirty, events },
+      ranges: () => this.ranges.compare(),
+    });
+    const nodes = () => this.nodes.facts();
+    this.ranges = new AddressRanges({ config, own, addresses, nodes, follow, events });
     this.hold = new ReadinessHold({
       clock,
       services: () => own.serviceSlices.groups(),
@@ -84,6 +91,7 @@ export class LocalCluster {
 
   start(): void {
     this.informers.start();
+    this.nodes.start();
     this.ranges.start();
   }
 
@@ -96,6 +104,6 @@ export class LocalCluster {
   async stop(): Promise<void> {
     this.contact.stop();
     this.hold.stop();
-    await Promise.all([this.informers.stop(), this.ranges.stop()]);
+    await Promise.all([this.informers.stop(), this.nodes.stop(), this.ranges.stop()]);
   }
 }

@@ -156,11 +156,18 @@ test("a write of our own queues only the reconciles that depend on it", async ()
   await world.pass(60_000);
   const endpoints = await tasksAfter(world, () => c1.serve("shop/web", ["10.1.0.8"]));
   // The import is reconciled at once, and when the registry has the slice: its name and packing are the registry's.
-  assert.deepEqual(endpoints, { export: 1, import: 2, status: 0, failover: 0, property: 0 });
+  assert.deepEqual(endpoints, {
+    export: 1,
+    import: 2,
+    status: 0,
+    failover: 0,
+    property: 0,
+    node: 0,
+  });
   await tasksAfter(world, () => c1.export("shop/api"));
   // The status depends on the publication, and on the clusters in the status of the import.
   const service = await tasksAfter(world, () => c1.serve("shop/api", ["10.1.0.9"]));
-  assert.deepEqual(service, { export: 1, import: 2, status: 2, failover: 0, property: 0 });
+  assert.deepEqual(service, { export: 1, import: 2, status: 2, failover: 0, property: 0, node: 0 });
 });
 
 test("a write of another writer to an import queues a reconcile", async () => {
@@ -172,7 +179,7 @@ test("a write of another writer to an import queues a reconcile", async () => {
       metadata: { namespace: "shop", name: "web", labels: { other: "writer" } },
     }),
   );
-  assert.deepEqual(counts, { export: 0, import: 1, status: 0, failover: 0, property: 0 });
+  assert.deepEqual(counts, { export: 0, import: 1, status: 0, failover: 0, property: 0, node: 0 });
 });
 
 /** The spec of the import; its status is written next, in the same reconcile. */

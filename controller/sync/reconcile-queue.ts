@@ -5,6 +5,7 @@ import { WorkQueue } from "../../common/queue/work-queue.ts";
 import type { FailoverResult } from "../failover/failover-of.ts";
 import { type Dirty, partsOf, type Task } from "../model/task.ts";
 import type { ControllerOptions } from "./controller-options.ts";
+import { nodeKey } from "./local-nodes.ts";
 import type { Reconcilers } from "./reconcilers.ts";
 
 /** Names that are reconciled at the same time, for each queue. */
@@ -81,11 +82,13 @@ export class ReconcileQueue {
     this.importAll();
     this.failoverAll();
     this.propertyAll();
+    for (const name of reconcilers.taints.names()) this.dirty("node", nodeKey(name));
   }
 
   /** Stops reconciling until `begin`. */
   pause(): void {
     this.#reconcilers?.failover.end();
+    this.#reconcilers?.taints.end();
     this.#reconcilers = undefined;
   }
 

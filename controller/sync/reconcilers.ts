@@ -30,6 +30,7 @@ import type { LocalCluster } from "./local-cluster.ts";
 import { LocalExports } from "./local-exports.ts";
 import type { Members } from "./members.ts";
 import { NearestEvents } from "./nearest-events.ts";
+import { StartupTaints } from "./startup-taints.ts";
 import { VipAddresses } from "./vip-addresses.ts";
 import type { WritePermission } from "./write-permission.ts";
 
@@ -65,6 +66,7 @@ export class Reconcilers {
   readonly #nearest: NearestEvents;
   readonly failover: Failover;
   readonly properties: ClusterProperties;
+  readonly taints: StartupTaints;
 
   constructor(options: ReconcilersOptions) {
     const { clock, config, dirty, events, local, member, members, today } = options;
@@ -205,6 +207,12 @@ export class Reconcilers {
       own,
       applier: applier(CLUSTER_PROPERTIES, here, own.properties, () => informers.clusterproperties),
     });
+    this.taints = new StartupTaints({
+      nodes: local.nodes,
+      writer: here,
+      ...{ clock, recorder, dirty, events },
+      timeout: config.startupTaintSeconds * 1000,
+    });
   }
 
   /** The permission was granted; everything is reconciled next. */
@@ -239,6 +247,8 @@ export class Reconcilers {
         return this.failover.reconcile(key);
       case "property":
         return this.properties.reconcile(namesOf(key).name);
+      case "node":
+        return this.taints.reconcile(namesOf(key).name);
     }
   }
 

@@ -60,6 +60,17 @@ export const CONTROLLER_RULES: readonly Rule[] = [
     why: "The failover slices of a Service: endpoints of the nearest other clusters.",
   },
   {
+    files: ["controller/startup-taint/**"],
+    may: [
+      "./",
+      "api/**",
+      "controller/import/condition-events.ts",
+      "controller/model/parse-node.ts",
+    ],
+    pure: true,
+    why: "Whether a node is to have the startup taint. Time is data.",
+  },
+  {
     files: ["controller/liveness/**"],
     may: [
       "./",
@@ -103,6 +114,7 @@ export const CONTROLLER_RULES: readonly Rule[] = [
       "controller/liveness/lease-times.ts",
       "controller/members/lease-expiry.ts",
       "controller/model/{exported-keys,exported-metadata}.ts",
+      "controller/startup-taint/startup-taint.ts",
     ],
     pure: false,
     why: "Arguments in, one frozen value out.",
@@ -130,7 +142,7 @@ export const CONTROLLER_RULES: readonly Rule[] = [
       "./",
       "api/**",
       "common/**",
-      "controller/{allocate,config,export,failover,identity,import,liveness,members,merge,model,peers,registry,stores}/**",
+      "controller/{allocate,config,export,failover,identity,import,liveness,members,merge,model,peers,registry,startup-taint,stores}/**",
       "controller/observe/observer.ts",
     ],
     pure: false,

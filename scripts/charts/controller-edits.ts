@@ -15,7 +15,16 @@ export const CONTROLLER_EDITS: readonly Edit[] = [
   { replace: "  replicas: 2\n", by: "  replicas: {{ .Values.controller.replicas }}\n" },
   {
     replace: "      enableServiceLinks: false\n",
-    by: `${block(6, "tolerations", ".Values.controller.tolerations")}      enableServiceLinks: false\n`,
+    by: `      {{- if ne .Values.startupTaint "never" }}
+      tolerations:
+        # In a new cluster, all nodes have the taint that the controller removes.
+        - { key: clusterset-proxy.io/agent-not-ready, operator: Exists }
+        {{- with .Values.controller.tolerations }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
+      {{- else }}
+${block(6, "tolerations", ".Values.controller.tolerations")}      {{- end }}
+      enableServiceLinks: false\n`,
   },
   {
     replace: "        runAsUser: 65532\n        runAsGroup: 65532\n",
@@ -38,7 +47,7 @@ export const CONTROLLER_EDITS: readonly Edit[] = [
             - name: CLUSTERSET_CONTROLLER_HUB_KUBECONFIG
               value: /etc/clusterset/hub.kubeconfig
             {{- end }}
-${variables("controller")}`,
+${variables("controller", ' "startup-taint" (ternary "" .Values.startupTaint (eq .Values.startupTaint "never"))')}`,
   },
   {
     replace: "            capabilities: { drop: [ALL] }\n",

@@ -2,6 +2,7 @@ import { BACKENDS } from "../../agent/backends/names.ts";
 import { AGENT } from "../../agent/config/program.ts";
 import { type AnyProgram, flagList } from "../../common/config/program.ts";
 import { CONTROLLER } from "../../controller/config/config.ts";
+import { STARTUP_TAINTS } from "../../controller/startup-taint/startup-taint.ts";
 
 /** A JSON schema. */
 type Schema = Readonly<Record<string, unknown>>;
@@ -14,7 +15,7 @@ const OF_TEMPLATES = {
   ],
   controller: [
     ...["kubeconfig", "namespace", "registry", "hub-kubeconfig", "http-address"],
-    ...["leader-election-id", "clusterset-cidr", "explicit-vip-cidrs"],
+    ...["leader-election-id", "clusterset-cidr", "explicit-vip-cidrs", "startup-taint"],
   ],
 } as const;
 
@@ -89,6 +90,7 @@ export function schema(): Schema {
       }),
       admissionPolicies: FLAG,
       openshift: FLAG,
+      startupTaint: { enum: STARTUP_TAINTS },
       monitoring: closed({ kind: { enum: ["none", "annotations", "operator"] }, labels: STRINGS }),
       criticalPodsQuota: FLAG,
       coredns: closed({ rbac: FLAG, namespace: TEXT, serviceAccount: TEXT }),

@@ -93,6 +93,11 @@ export const TEMPLATES: readonly Template[] = [
     path: `${PRODUCT}/openshift-restricted-slices.yaml`,
     when: `and .Values.openshift ${CONTROLLER}`,
   },
+  ...["agents", "nodes"].map((part) => ({
+    source: `rbac/startup-taint/${part}.yaml`,
+    path: `${PRODUCT}/startup-taint-${part}-rbac.yaml`,
+    when: `and ${CONTROLLER} (ne .Values.startupTaint "never")`,
+  })),
   ...["pod-monitors", "rules"].map((part) => ({
     source: `components/monitoring/${part}.yaml`,
     path: `${PRODUCT}/monitoring-${part}.yaml`,

@@ -25,6 +25,7 @@ const COMPONENTS = [
   "privileged",
   "rke2",
   "scrape",
+  "startup-taint",
 ] as const;
 
 /** What a component does to the objects of an overlay, as `cli/install/manifests.ts` applies it. */

@@ -3,26 +3,33 @@ import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { queries } from "../../agent/sources/kubernetes/queries.ts";
 import { serviceCidrs } from "../../agent/sources/kubernetes/service-cidrs.ts";
+import { TAINT_AGENT_NOT_READY } from "../../api/keys.ts";
 import { systemClock } from "../../common/clock.ts";
 import { ApiFault } from "../../common/kubernetes/api-fault.ts";
 import {
   CLUSTER_PROPERTIES,
   ENDPOINT_SLICES,
   NAMESPACES,
+  NODES,
   SERVICE_EXPORTS,
   SERVICE_IMPORTS,
 } from "../../common/kubernetes/kinds.ts";
 import { LEASES } from "../../common/lease/lease.ts";
+import { taintsOf } from "../../controller/model/parse-node.ts";
 import { encodeCluster, encodeRecord, encodeSlice } from "../../controller/registry/encode.ts";
 import { registryNamespace } from "../../controller/registry/names.ts";
+import { changedTaints } from "../../controller/startup-taint/startup-taint.ts";
 import {
+  agentPodsQuery,
   CONTROLLERS_QUERY,
   HUB_QUERY,
   LOCAL_QUERIES,
+  NODES_QUERY,
   peersQuery,
-  RANGE_QUERIES,
   registryQueries,
+  SERVICE_CIDRS_QUERY,
 } from "../../controller/stores/resources.ts";
+import { EventRecorder } from "../../controller/sync/event-recorder.ts";
 import { exportRecord } from "../generators/export-records.ts";
 import { ControlPlane } from "./control-plane.ts";
 import { EVERYWHERE, rightsIn } from "./rights.ts";
@@ -44,7 +51,8 @@ const READER_RIGHTS = Object.values(registryQueries(OWN)).flatMap(({ group, reso
 const READ = {
   [`${HOME}/clusterset-agent`]: Object.values(queries("n1")),
   [`${HOME}/clusterset-controller`]: [
-    ...Object.values({ ...LOCAL_QUERIES, ...RANGE_QUERIES, ...registryQueries(OWN) }),
+    ...Object.values({ ...LOCAL_QUERIES, ...registryQueries(OWN) }),
+    ...[NODES_QUERY, SERVICE_CIDRS_QUERY],
     CONTROLLERS_QUERY,
     peersQuery(HOME),
   ],
@@ -204,6 +212,48 @@ test("on a hub, a cluster's token can write its own registry and read the others
     () => member.writer.apply(NAMESPACES, { metadata: { name: registryNamespace("c6") } }),
     () => member.writer.apply(NAMESPACES, { metadata: { name: OTHER } }),
   );
+});
+
+test("with the rights of the startup taint, the controller changes taints of a Node that nobody has changed, and writes its Events", async () => {
+  for (const object of rightsIn(["startup-taint/agents.yaml", "startup-taint/nodes.yaml"])) {
+    await plane.admin.apply(object);
+  }
+  const other = { key: "example.com/gpu", effect: "NoSchedule" };
+  const startup = { key: TAINT_AGENT_NOT_READY, effect: "NoSchedule" };
+  const name = { name: "n1" };
+  const node = { apiVersion: "v1", kind: "Node", metadata: name, spec: { taints: [startup] } };
+  await plane.admin.apply(node);
+  await using controller = await ServiceAccount.requested(plane, `${HOME}/clusterset-controller`);
+  const { writer } = controller;
+  assert.equal(await controller.follows(agentPodsQuery(HOME)), "watching");
+  const first = await writer.get(NODES, name);
+  assert.ok(first);
+  const both = { spec: { taints: [...taintsOf(first.object), other] } };
+  const { object, meta } = await writer.patch(NODES, name, both, first.meta);
+  const without = changedTaints(taintsOf(object), false);
+  await assert.rejects(
+    writer.patch(NODES, name, { spec: { taints: without } }, first.meta),
+    (thrown) => thrown instanceof ApiFault && thrown.reason === "write-conflict",
+  );
+  const after = await writer.patch(NODES, name, { spec: { taints: without } }, meta);
+  assert.deepEqual(taintsOf(after.object), [other]);
+  const recorded = Promise.withResolvers<void>();
+  const recorder = new EventRecorder({
+    writer: {
+      create: (...event) => {
+        const created = writer.create(...event);
+        created.then(() => recorded.resolve(), recorded.reject);
+        return created;
+      },
+    },
+    clock: systemClock,
+    today: () => new Date(),
+    events: { eventLost: () => {} },
+  });
+  const event = { level: "Warning", reason: "AgentLate", message: "late" } as const;
+  recorder.record(NODES, { key: "/n1", uid: meta.uid }, [event]);
+  await recorded.promise;
+  await refused(() => writer.delete(NODES, name, after.meta));
 });
 
 test("the rights of agent, controller, peer and member suffice for all their reads", async () => {

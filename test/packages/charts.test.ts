@@ -51,6 +51,7 @@ const COMPONENTS: Readonly<Record<string, Values>> = {
   privileged: { agent: { privileged: true } },
   rke2: { agent: { netRaw: true } },
   scrape: { monitoring: { kind: "annotations" } },
+  "startup-taint": { startupTaint: "restarted-nodes" },
 };
 
 /** Components of which the chart has nothing, and why. */

@@ -7,6 +7,8 @@ export const KINDS: Readonly<Record<string, string>> = {
   EndpointSlice: "endpointslices",
   IPAddress: "ipaddresses",
   Namespace: "namespaces",
+  Node: "nodes",
+  Pod: "pods",
   Secret: "secrets",
   Service: "services",
   ServiceExport: "serviceexports",

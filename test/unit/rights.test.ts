@@ -18,6 +18,7 @@ import {
   CLUSTER_PROPERTIES,
   ENDPOINT_SLICES,
   IP_ADDRESSES,
+  NODES,
   SERVICE_EXPORTS,
   SERVICE_IMPORTS,
 } from "../../common/kubernetes/kinds.ts";
@@ -26,12 +27,14 @@ import type { ApiResource, ResourceQuery } from "../../common/kubernetes/resourc
 import { ApiWriter } from "../../common/kubernetes/writer.ts";
 import { LEASES } from "../../common/lease/lease.ts";
 import {
+  agentPodsQuery,
   CONTROLLERS_QUERY,
   HUB_QUERY,
   LOCAL_QUERIES,
+  NODES_QUERY,
   peersQuery,
-  RANGE_QUERIES,
   registryQueries,
+  SERVICE_CIDRS_QUERY,
 } from "../../controller/stores/resources.ts";
 import { Applier } from "../../controller/sync/applier.ts";
 import { EVENTS } from "../../controller/sync/event-recorder.ts";
@@ -89,7 +92,8 @@ function rightsOf({ path, write }: ApiRequest): Right[] {
   if (write === undefined) return [of("get")];
   if (write.method !== "PATCH") return VERBS[write.method].map(of);
   // Server-side apply makes what is not there, for which the API server asks for the right to create as well.
-  return part === "" ? [of("patch"), of("create")] : [of("patch")];
+  const isApply = write.contentType === "application/apply-patch+yaml";
+  return isApply && part === "" ? [of("patch"), of("create")] : [of("patch")];
 }
 
 function applier(resource: ApiResource, writer: ApiWriter): Applier {
@@ -148,7 +152,7 @@ test("the agent's rights are those that it uses, and no others", () => {
 
 test("the controller's rights in its own cluster are those that it uses there, and no others", async () =>
   grants("controller.yaml", "ClusterRole clusterset-controller", [
-    ...reading(...Object.values(LOCAL_QUERIES), ...Object.values(RANGE_QUERIES)),
+    ...reading(...Object.values(LOCAL_QUERIES), NODES_QUERY, SERVICE_CIDRS_QUERY),
     ...(await writing((writer) => writer.create(EVENTS, { metadata: NAME }))),
     ...(await keeping(SERVICE_IMPORTS)),
     ...(await telling(SERVICE_IMPORTS)),
@@ -167,6 +171,14 @@ test("the controller can use its own Lease for leader election, and no other", a
     // What does not exist yet has no name in a request.
     ...(await writing((writer) => writer.create(LEASES, LEASE))),
     ...named.map((one) => `${one} clusterset-controller`),
+  ]);
+});
+
+test("with the startup taint, the controller reads and patches Nodes, and has no other right", async () => {
+  const patch = { spec: { taints: [] } };
+  grants("startup-taint/nodes.yaml", "ClusterRole clusterset-startup-taint", [
+    ...(await writing((writer) => writer.get(NODES, { name: "n1" }))),
+    ...(await writing((writer) => writer.patch(NODES, { name: "n1" }, patch, SEEN))),
   ]);
 });
 
@@ -191,6 +203,12 @@ for (const [name, file, role, queried] of [
     "registry-reader.yaml",
     "ClusterRole clusterset-registry-reader",
     OF_REGISTRY,
+  ],
+  [
+    "with the startup taint, the controller reads the agents' pods",
+    "startup-taint/agents.yaml",
+    "Role clusterset-proxy/clusterset-startup-taint",
+    [agentPodsQuery("clusterset-proxy")],
   ],
   [
     "the discovery of members reads Secrets of one namespace",

@@ -217,6 +217,10 @@ export class MemoryApiServer implements ApiServer {
     }
     if (method === "POST" && there !== undefined) throw new Refusal(409, `${key} exists`);
     if (method === "PUT" && there === undefined) throw new Refusal(404, `no ${key}`, details);
+    if (write.contentType === "application/merge-patch+json") {
+      if (there === undefined) throw new Refusal(404, `no ${key}`, details);
+      return this.objects.replace(kind, key, merged(there, manifest), owner);
+    }
     if (method !== "PATCH") return this.objects.replace(kind, key, manifest, owner);
     if (subresource === "status" && there === undefined) {
       throw new Refusal(404, `no ${key}`, details);
@@ -303,6 +307,17 @@ export class MemoryApiServer implements ApiServer {
     });
     return { status: 200, header: () => undefined, body: stream };
   }
+}
+
+/** A JSON merge patch (RFC 7396). */
+function merged(object: Fields, patch: Fields): Fields {
+  const all: Record<string, unknown> = { ...object };
+  for (const [name, value] of Object.entries(patch)) {
+    const before = all[name];
+    if (value === null) delete all[name];
+    else all[name] = isFields(value) ? merged(isFields(before) ? before : {}, value) : value;
+  }
+  return all;
 }
 
 interface Asked {

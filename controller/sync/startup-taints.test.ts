@@ -1,0 +1,182 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { at } from "../../test/doubles/memory/fields.ts";
+import { ControllerWorld, type MemoryCluster } from "../../test/stages/controller-world.ts";
+
+const TAINT = { key: "clusterset-proxy.io/agent-not-ready", effect: "NoSchedule" };
+const OTHER = { key: "example.com/gpu", value: "a", effect: "NoSchedule" };
+
+/** The kubelet, a node group or a user writes a Node. */
+function node(
+  cluster: MemoryCluster,
+  bootID: string,
+  taints: readonly object[],
+  name = "n1",
+): void {
+  const { objects } = cluster.server;
+  const metadata = { name };
+  const kubelet = { metadata, spec: { taints }, status: { nodeInfo: { bootID } } };
+  objects.replace("nodes", name, kubelet, "kubelet");
+}
+
+/** The kubelet writes the agent's pod of a node. */
+function agent(cluster: MemoryCluster, ready: "True" | "False", nodeName = "n1"): void {
+  const name = `clusterset-agent-${nodeName}`;
+  const labels = { "app.kubernetes.io/name": "clusterset-agent" };
+  const pod = {
+    metadata: { namespace: "clusterset-proxy", name, labels },
+    spec: { nodeName },
+    status: { conditions: [{ type: "Ready", status: ready }] },
+  };
+  cluster.server.objects.replace("pods", `clusterset-proxy/${name}`, pod, "kubelet");
+}
+
+/** Keys of a Node's taints. */
+function taintsOf(cluster: MemoryCluster, name = "n1"): string[] {
+  const taints = at(cluster.server.objects.get("nodes", name), ["spec", "taints"]);
+  return (Array.isArray(taints) ? taints : []).map((one: unknown) => String(at(one, ["key"])));
+}
+
+async function stage(...flags: readonly string[]) {
+  const { world, c1 } = ControllerWorld.of(["c1"]);
+  c1.flags = flags;
+  // That of Events of Nodes.
+  c1.namespace("default");
+  await world.run(5000);
+  return { world, c1 };
+}
+
+const RESTARTED = ["--startup-taint", "restarted-nodes"];
+
+test("a new node loses the startup taint as soon as its agent is ready, and keeps its other taints", async () => {
+  const { world, c1 } = await stage("--startup-taint", "new-nodes");
+  node(c1, "a", [TAINT, OTHER]);
+  await world.pass(5000);
+  agent(c1, "False");
+  await world.pass(5000);
+  assert.deepEqual(taintsOf(c1), [TAINT.key, OTHER.key]);
+  assert.match(await c1.metrics.text(), /startup_tainted_nodes\{reason="agent-awaited"\} 1/);
+  agent(c1, "True");
+  await world.pass(1000);
+  assert.deepEqual(taintsOf(c1), [OTHER.key]);
+  const metrics = await c1.metrics.text();
+  assert.match(metrics, /startup_tainted_nodes\{reason="agent-awaited"\} 0/);
+  assert.match(metrics, /startup_taint_changes_total\{reason="agent-ready"\} 1/);
+  await world.stop();
+});
+
+test("a node whose agent never becomes ready is reported after a minute, and takes pods after the timeout", async () => {
+  const { world, c1 } = await stage(...RESTARTED, "--startup-taint-timeout", "120s");
+  node(c1, "a", [TAINT]);
+  agent(c1, "False");
+  await world.pass(59_000);
+  assert.deepEqual(c1.events("Node"), []);
+  await world.pass(2000);
+  assert.match(c1.events("Node").join(), /^Warning AgentLate: The node has a clusterset-agent/);
+  assert.deepEqual(taintsOf(c1), [TAINT.key]);
+  await world.pass(60_000);
+  assert.deepEqual(taintsOf(c1), []);
+  assert.equal(c1.events("Node", "AgentOverdue").length, 1);
+  // The agent still is not ready: the taint does not come back.
+  await world.pass(600_000);
+  assert.deepEqual(taintsOf(c1), []);
+  assert.equal(c1.events("Node").length, 2);
+  await world.stop();
+});
+
+test("a node that restarts has the startup taint until its agent is ready again; an agent that restarts changes nothing", async () => {
+  const { world, c1 } = await stage(...RESTARTED);
+  node(c1, "a", [OTHER]);
+  agent(c1, "True");
+  await world.pass(5000);
+  agent(c1, "False");
+  await world.pass(5000);
+  assert.deepEqual(taintsOf(c1), [OTHER.key]);
+  agent(c1, "True");
+  await world.pass(5000);
+  // A fast restart: the pod still counts as ready for a moment.
+  node(c1, "b", [OTHER]);
+  await world.pass(1000);
+  assert.deepEqual(taintsOf(c1), [OTHER.key]);
+  agent(c1, "False");
+  await world.pass(1000);
+  assert.deepEqual(taintsOf(c1), [OTHER.key, TAINT.key]);
+  agent(c1, "True");
+  await world.pass(1000);
+  assert.deepEqual(taintsOf(c1), [OTHER.key]);
+  // A rollout soon afterwards.
+  agent(c1, "False");
+  await world.pass(5000);
+  assert.deepEqual(taintsOf(c1), [OTHER.key]);
+  await world.stop();
+});
+
+test("a user who removes the startup taint of a restarted node has decided", async () => {
+  const { world, c1 } = await stage(...RESTARTED);
+  node(c1, "a", []);
+  agent(c1, "False");
+  await world.pass(5000);
+  node(c1, "b", []);
+  await world.pass(1000);
+  assert.deepEqual(taintsOf(c1), [TAINT.key]);
+  node(c1, "b", []);
+  await world.pass(30_000);
+  assert.deepEqual(taintsOf(c1), []);
+  await world.stop();
+});
+
+test("a restart of a node is not forgotten when another replica becomes the leader", async () => {
+  const { world, c1 } = await stage(...RESTARTED);
+  c1.start();
+  node(c1, "a", []);
+  agent(c1, "True");
+  await world.pass(5000);
+  c1.kill();
+  await world.pass(2000);
+  node(c1, "b", []);
+  agent(c1, "False");
+  await world.pass(40_000);
+  assert.deepEqual(taintsOf(c1), [TAINT.key]);
+  await world.stop();
+});
+
+for (const [flags, what] of [
+  [[], "without the flag, the controller leaves startup taints alone, and reads no pods"],
+  [["--startup-taint", "new-nodes"], "with new-nodes, a node that restarts gets no taint"],
+] as const) {
+  test(what, async () => {
+    const { world, c1 } = await stage(...flags);
+    node(c1, "a", []);
+    node(c1, "a", [TAINT], "n2");
+    agent(c1, "False");
+    agent(c1, flags.length === 0 ? "True" : "False", "n2");
+    await world.pass(5000);
+    node(c1, "b", []);
+    await world.pass(5000);
+    assert.deepEqual(taintsOf(c1), []);
+    assert.deepEqual(taintsOf(c1, "n2"), [TAINT.key]);
+    const readsPods = c1.server.asked.some((path) => path.includes("/pods"));
+    assert.equal(readsPods, flags.length > 0);
+    await world.stop();
+  });
+}
+
+test("taints that another writer adds meanwhile stay: the patch is made of the Node as it is", async () => {
+  const { world, c1 } = await stage(...RESTARTED);
+  node(c1, "a", [TAINT]);
+  agent(c1, "False");
+  await world.pass(5000);
+  c1.server.weather = { delay: 2000, lost: 0 };
+  agent(c1, "True");
+  for (let i = 0; i < 10; i++) {
+    await world.pass(500);
+    const now = at(c1.server.objects.get("nodes", "n1"), ["spec", "taints"]);
+    node(c1, "a", [...(now as object[]), { key: `example.com/${i}`, effect: "NoSchedule" }]);
+  }
+  await world.pass(60_000);
+  assert.deepEqual(
+    taintsOf(c1),
+    Array.from({ length: 10 }, (_, i) => `example.com/${i}`),
+  );
+  await world.stop();
+});
