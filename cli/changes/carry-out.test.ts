@@ -7,7 +7,7 @@ import { field, fieldAt } from "../../api/parse/fields.ts";
 import { type Answer, FakeApiServer } from "../../test/doubles/fake-api-server.ts";
 import { fakeProperties } from "../../test/doubles/fake-member.ts";
 import { CommandLine } from "../../test/stages/command-line.ts";
-import { COREFILE_BLOCK } from "../install/manifests.ts";
+import { COREFILE_BLOCKS } from "../install/manifests.ts";
 
 const forbidden: Answer = (_, response) =>
   void response.writeHead(403).end('{"kind":"Status","message":"not you"}');
@@ -90,7 +90,9 @@ async function leaver({ onRequest = () => {}, answerTo = () => undefined }: Leav
       clusterproperties: fakeProperties({ "cluster.clusterset.k8s.io": "c1" }),
       namespaces: [{ apiVersion: "v1", metadata: { name: "kube-system" } }],
       secrets: [peer],
-      configmaps: [{ apiVersion: "v1", metadata: CORE_DNS, data: { Corefile: COREFILE_BLOCK } }],
+      configmaps: [
+        { apiVersion: "v1", metadata: CORE_DNS, data: { Corefile: COREFILE_BLOCKS.names } },
+      ],
       endpointslices: [{ ...slice, apiVersion: "discovery.k8s.io/v1" }],
       serviceexports: ["web", "cart", "pay"].map((one) => ({ ...service(one), apiVersion })),
     },

@@ -1,9 +1,10 @@
-import { fieldAt } from "../../api/parse/fields.ts";
-import { CONFIG_MAPS, DEPLOYMENTS } from "../../common/kubernetes/kinds.ts";
+import { fieldAt, textField } from "../../api/parse/fields.ts";
+import { CONFIG_MAPS, DEPLOYMENTS, SERVICES } from "../../common/kubernetes/kinds.ts";
 import type { ApiObject } from "../../common/kubernetes/writer.ts";
 import type { Cluster } from "../clusters/cluster.ts";
-import { objectOf } from "../install/change.ts";
-import { COREFILE_BLOCK } from "../install/manifests.ts";
+import { type NamesVerb, objectOf } from "../install/change.ts";
+import { withForward, withNames, withoutNames } from "../install/dns.ts";
+import { OWN_DNS } from "../install/workloads.ts";
 import type { Action } from "./objects.ts";
 import { untilRolledOut } from "./waits.ts";
 
@@ -27,8 +28,8 @@ interface NamesPlan {
   readonly after: string;
 }
 
-/** Whether the Corefile of `kube-system/coredns` gets our block, or loses it; `kept` if there is none. Rejects with an ApiFault. */
-export async function planNames(on: Cluster, verb: "add" | "remove"): Promise<NamesPlan> {
+/** Whether the Corefile of `kube-system/coredns` gets a block of ours, or loses it; `kept` if there is none. Rejects with an ApiFault. */
+export async function planNames(on: Cluster, verb: NamesVerb): Promise<NamesPlan> {
   const live = await on.objects.get(CONFIG_MAPS, CONFIG);
   const before = fieldAt(live?.object, "data", "Corefile");
   if (live === undefined || typeof before !== "string") {
@@ -37,10 +38,31 @@ export async function planNames(on: Cluster, verb: "add" | "remove"): Promise<Na
     const detail = "no CoreDNS there: add the block of deploy/coredns/names to your DNS server";
     return { action: "kept", detail, ...none };
   }
-  const after = verb === "add" ? withNames(before) : withoutNames(before);
-  const same = verb === "add" ? "unchanged" : "not found";
+  const after = await changedCorefile(on, before, verb);
+  const same = verb === "remove" ? "not found" : "unchanged";
   const action = after === before ? same : "changed";
   return { action, detail: "a block for clusterset.local", live, before, after };
+}
+
+async function changedCorefile(on: Cluster, before: string, verb: NamesVerb): Promise<string> {
+  switch (verb) {
+    case "add":
+      return withNames(before);
+    case "remove":
+      return withoutNames(before);
+    case "forward":
+      // Before a join there is no Service, and no block with its address.
+      return withForward(before, (await addressOfService(on, OWN_DNS)) ?? "");
+  }
+}
+
+/** The ClusterIP of a Service; undefined if it does not exist. Rejects with an ApiFault. */
+export async function addressOfService(
+  on: Cluster,
+  { namespace, name }: { readonly namespace: string; readonly name: string },
+): Promise<string | undefined> {
+  const live = await on.objects.get(SERVICES, { namespace, name });
+  return textField(fieldAt(live?.object, "spec"), "clusterIP");
 }
 
 /**
@@ -76,16 +98,4 @@ async function restart(on: Cluster, timeOfDay: number, signal: AbortSignal): Pro
   const spec = { template: { metadata: { annotations } } };
   await on.objects.patch(DEPLOYMENTS, CONFIG, { spec }, deployment.meta);
   await untilRolledOut(on, { kind: "Deployment", ...CONFIG }, ROLLOUT_MS, signal);
-}
-
-const BLOCK = /^# clusterset-proxy: begin\n[\s\S]*?^# clusterset-proxy: end\n?/gm;
-
-/** A Corefile with our block at its end, as `deploy/coredns/names add` leaves it. PURE. */
-export function withNames(corefile: string): string {
-  return `${withoutNames(corefile).trimEnd()}\n${COREFILE_BLOCK}\n`;
-}
-
-/** A Corefile without our block. PURE. */
-export function withoutNames(corefile: string): string {
-  return corefile.replaceAll(BLOCK, "");
 }

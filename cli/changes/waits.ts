@@ -1,3 +1,4 @@
+import { isIP } from "node:net";
 import { LABEL_SOURCE_CLUSTER } from "../../api/keys.ts";
 import { field, fieldAt, textField } from "../../api/parse/fields.ts";
 import {
@@ -12,10 +13,18 @@ import { registryNamespace } from "../../controller/registry/names.ts";
 import type { Cluster } from "../clusters/cluster.ts";
 import { until } from "../clusters/until.ts";
 import type { InstallObject, Token, Wait, Workload } from "../install/change.ts";
+import { cacheStubDomain, stubDomain } from "../install/stub-domain.ts";
+import { OWN_DNS } from "../install/workloads.ts";
+import { type Printable, printable, printableLines } from "../output/printable.ts";
 import { debugPage, podsOf } from "../programs/pods.ts";
+import { addressOfService } from "./core-dns.ts";
 import { objectsOf, WRITTEN_SLICES } from "./left-objects.ts";
 import { clusterOf, type Surroundings } from "./objects.ts";
 import { tokenSecrets, untilToken } from "./tokens.ts";
+
+/** The Service of the cluster's DNS server, and the one that NodeLocal DNSCache asks. */
+const CLUSTER_DNS = { namespace: "kube-system", name: "kube-dns" };
+const CACHE_UPSTREAM = { namespace: "kube-system", name: "kube-dns-upstream" };
 
 /** Milliseconds until deleted pods or a deleted namespace are gone. */
 const GONE_MS = 180_000;
@@ -34,7 +43,7 @@ export async function waitFor(
   on: Cluster,
   around: Surroundings,
   within: number,
-): Promise<string | undefined> {
+): Promise<string | Printable | undefined> {
   const { signal } = around;
   switch (wait.for) {
     case "rollout":
@@ -65,12 +74,30 @@ export async function waitFor(
         return noneOf(left, `${on.context}: exports of ${wait.cluster}`);
       });
     }
+    case "stub-domain":
+      return stubDomainText(on, wait);
     case "peers": {
       const { clusters } = wait;
       await until(within, signal, () => readsPeers(on, clusters));
       return clusters.length === 0 ? undefined : `its controller reads ${clusters.join(", ")}`;
     }
   }
+}
+
+/** What the user has to add, with the address of what serves the names. */
+async function stubDomainText(
+  on: Cluster,
+  { in: place, dns, way }: Extract<Wait, { for: "stub-domain" }>,
+): Promise<Printable> {
+  // NodeLocal DNSCache takes the address of kube-dns on each node, and has a Service of its own for its questions.
+  const places = way === "own" ? [OWN_DNS] : [CACHE_UPSTREAM, CLUSTER_DNS];
+  let address: string | undefined;
+  for (const service of places) address ??= await addressOfService(on, service);
+  if (address === undefined || isIP(address) === 0)
+    return printable`no Service has an address for clusterset.local: docs/guides/dns.md`;
+  const { where, lines } =
+    place === "cache" ? cacheStubDomain(dns, address) : stubDomain(dns.kind, address);
+  return printable`clusterset.local is served at ${address}. ${where}\n\n${printableLines(lines)}\n`;
 }
 
 function noneOf(left: readonly unknown[], what: string): Attempt {

@@ -31,6 +31,7 @@ import { aroundNodes, type FoundRanges, rangesIn } from "../install/ranges.ts";
 import { INSTALL_NAMESPACE } from "../install/workloads.ts";
 import { minorVersion } from "./api-reviews.ts";
 import type { Cluster } from "./cluster.ts";
+import { readDns } from "./read-dns.ts";
 
 const SERVICE_CIDRS = {
   group: "networking.k8s.io",
@@ -54,17 +55,13 @@ export async function readFacts(on: Cluster, signal: AbortSignal): Promise<Clust
       Promise.all([
         on.objects.get(DEPLOYMENTS, { ...own, name }),
         on.objects.get(DAEMON_SETS, { ...own, name: "clusterset-agent" }),
-        on.objects.get(DEPLOYMENTS, { namespace: "kube-system", name: "coredns" }),
+        readDns(on),
       ]),
       on.list(queryOf(SECRETS, { ...own, labelSelector: LABEL_PEER })),
       on.objects.get(SECRETS, { ...own, name: HUB_SECRET }),
       on.list(queryOf(NAMESPACES, { labelSelector: LABEL_REGISTRY })),
     ]);
   const [controller, agent, dns] = programs;
-  const coreDns = textField(
-    containersOf(dns?.object).find((one) => textField(one, "name") === "coredns"),
-    "image",
-  );
   const podCidrs = nodes.flatMap((node) => cidrsAt(node, "podCIDRs"));
   const around: FoundRanges | undefined =
     podCidrs.length === 0
@@ -75,7 +72,7 @@ export async function readFacts(on: Cluster, signal: AbortSignal): Promise<Clust
   const mode = modeOf(controller?.object);
   return {
     ...base,
-    ...{ minor, podCidrs },
+    ...{ minor, podCidrs, dns },
     ...propertiesOf(properties),
     declared: declaredBy(registries, propertiesOf(properties).clusterId),
     nodeRegions: [...new Set(nodes.flatMap(regionOf))].sort(),
@@ -85,7 +82,6 @@ export async function readFacts(on: Cluster, signal: AbortSignal): Promise<Clust
     ),
     components: componentsOf(agent?.object),
     peers: secrets.flatMap(peerOf),
-    ...(coreDns !== undefined && { coreDns }),
     ...(found !== undefined && { found }),
     ...(mode !== undefined && { mode }),
     ...(hubServer !== undefined && { hub: hubServer }),

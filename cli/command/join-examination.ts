@@ -4,6 +4,7 @@ import { ENDPOINT_SLICES, queryOf, SERVICE_EXPORTS } from "../../common/kubernet
 import { trustedFor, whyUnreachable } from "../clusters/api-address.ts";
 import type { Cluster } from "../clusters/cluster.ts";
 import { readFacts, readHub } from "../clusters/read-facts.ts";
+import { chooseDns, dnsNote } from "../install/dns.ts";
 import { findingsOf, rejectedEndpoints, serviceOverlaps } from "../install/findings.ts";
 import type { JoinSet } from "../install/join.ts";
 import { contradictions, type HubFacts, type Member, membersOf } from "../install/members.ts";
@@ -32,7 +33,7 @@ export async function examined(
   flags: JoinFlags,
   terminal: Terminal,
 ): Promise<ExaminedSet | undefined> {
-  const { clusterset, clustersetCidr, skipManifests = false, dns } = flags;
+  const { clusterset, clustersetCidr, skipManifests = false, dns, dnsImage } = flags;
   const [{ results: facts, failed }, onHubs] = await Promise.all([
     inEachCluster(clusters, terminal, (on) => readFacts(on, terminal.signal)),
     inEachCluster(onHub === undefined ? [] : [onHub], terminal, readHub),
@@ -61,9 +62,14 @@ export async function examined(
   });
   const late = await Promise.all([unreachable(members, onHub, hub, flags), rejected(members)]);
   for (const warning of late.flat()) terminal.note(printable`warning: ${warning}\n`);
+  for (const { context, facts } of members) {
+    const note = dnsNote(context, facts.dns, chooseDns(facts.dns, dns));
+    if (note !== undefined) terminal.note(printable`${note}\n`);
+  }
   terminal.out(membersText(members, terminal));
   return {
-    ...{ clusterset, members, dns, manifests: !skipManifests, images: imagesOf(flags) },
+    ...{ clusterset, members, dns, manifests: !skipManifests },
+    images: { ...imagesOf(flags), ...(dnsImage !== undefined && { coredns: dnsImage }) },
     ...(hub &&
       onHub && {
         hub: {

@@ -3,6 +3,7 @@ import { type Cidr, isCidr, parseCidr } from "../../api/cidr.ts";
 import { isClusterId, isClusterSetId, isLabelValue } from "../../api/names.ts";
 import type { ChangeFlags } from "../changes/carry-out.ts";
 import { timeoutOption, withDryRunFlag } from "../command-line.ts";
+import { DNS_WAYS, type DnsWay } from "../install/dns.ts";
 import { COMPONENTS } from "../install/manifests.ts";
 import {
   type ComponentFlag,
@@ -33,7 +34,8 @@ export interface JoinFlags
   readonly clustersetCidr: readonly Cidr[];
   readonly skipManifests?: boolean;
   readonly skipReachability?: boolean;
-  readonly dns: boolean;
+  readonly dns?: DnsWay;
+  readonly dnsImage?: string;
   /** Prints all objects, and changes nothing. */
   readonly output?: "yaml";
   /** Milliseconds. */
@@ -85,7 +87,13 @@ export function withJoinFlags(command: Command): Command {
       "--skip-reachability",
       "do not check first, with a short-lived pod in each cluster, that pods reach API servers and each other",
     )
-    .option("--no-dns", "leave CoreDNS as it is")
+    .addOption(
+      new Option(
+        "--dns <way>",
+        "what serves clusterset.local; default: the existing CoreDNS where it can and may, else own",
+      ).choices(DNS_WAYS),
+    )
+    .option("--dns-image <image>", "image of CoreDNS for --dns own; default: of the manifests")
     .addOption(
       new Option(
         "-o, --output <format>",

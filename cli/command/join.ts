@@ -62,9 +62,7 @@ function printManifests(compared: readonly Compared[], { out, note }: Terminal):
             printable`# ${titleOf(object)}: not printed, because it has a token. Run join to create it.\n`,
           );
         else if (change.act === "names" && action === "changed")
-          out(
-            printable`# ${titleOf(object)}: run join, or add the block of deploy/coredns/names.\n`,
-          );
+          out(printable`# ${titleOf(object)}: run join, or deploy/coredns/names ${change.verb}.\n`);
       }
     }
     out(printable`---\n`);

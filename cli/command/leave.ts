@@ -14,6 +14,7 @@ import {
 } from "../command-line.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
 import { type Departure, isOurs, leaveChanges, leaveMilestones } from "../install/leave.ts";
+import type { ClusterFacts } from "../install/members.ts";
 import { printable } from "../output/printable.ts";
 import type { Terminal } from "../terminal.ts";
 import { findMembers, inEachCluster } from "./each-cluster.ts";
@@ -104,13 +105,25 @@ async function planLeave(
       ? printable`${leaving}: no other cluster knows it: nothing to delete.`
       : printable`${leaving}: not a member: nothing to delete. If its nodes have rules of agents that are gone: --agent-image IMAGE removes them.`,
     milestones: leaveMilestones(whole, options),
-    remarks:
-      keepPrograms || keepCrds || crds.others.length === 0
-        ? []
-        : [
-            `${leaving}: CRDs that join did not apply stay: ${crds.others.join(", ")}. If nothing else uses them: kubectl delete -f deploy/crds`,
-          ],
+    remarks: keepPrograms
+      ? []
+      : [
+          ...(keepCrds || crds.others.length === 0
+            ? []
+            : [
+                `${leaving}: CRDs that join did not apply stay: ${crds.others.join(", ")}. If nothing else uses them: kubectl delete -f deploy/crds`,
+              ]),
+          ...stubDomainRemark(departure.facts),
+        ],
   };
+}
+
+/** What a user has added to the DNS server, and only a user can take away. */
+function stubDomainRemark({ context, dns }: ClusterFacts): string[] {
+  if (dns.ownImage === undefined || dns.block === "forwards") return [];
+  return [
+    `${context}: its CoreDNS for clusterset.local is deleted. Take the stub domain from the cluster's DNS server (docs/guides/dns.md).`,
+  ];
 }
 
 /** Reads the clusters; undefined if others would be left with a cluster that is gone, which is then said. */

@@ -1,4 +1,5 @@
 import { ABOUT_GROUP, ABOUT_VERSIONS, MCS_GROUP, MCS_VERSIONS } from "../../api/keys.ts";
+import type { ClusterDns, DnsWay } from "./dns.ts";
 
 /** An object that is applied or deleted. */
 export interface InstallObject {
@@ -77,11 +78,14 @@ interface Sweep {
   readonly act: "sweep";
 }
 
-/** Adds the block for clusterset.local to the Corefile of CoreDNS, or removes it, and restarts CoreDNS. */
+/** Adds a block for clusterset.local to the Corefile of CoreDNS, or removes it, and restarts CoreDNS. */
 interface Names {
   readonly act: "names";
-  readonly verb: "add" | "remove";
+  readonly verb: NamesVerb;
 }
+
+/** `add`: CoreDNS serves the zone. `forward`: it forwards the zone to Service `OWN_DNS`. */
+export type NamesVerb = "add" | "forward" | "remove";
 
 /** Changes nothing, and waits. */
 interface Pause {
@@ -103,6 +107,13 @@ export type Wait =
   | { readonly for: "slices-gone"; readonly cluster: string }
   /** No record is left in a cluster's registry on this hub. */
   | { readonly for: "records-gone"; readonly cluster: string }
+  /** What serves the names has an address, to which the user lets the cluster's DNS server or its cache forward them. */
+  | {
+      readonly for: "stub-domain";
+      readonly in: "server" | "cache";
+      readonly dns: ClusterDns;
+      readonly way: DnsWay;
+    }
   /** The controller reads the registries of these clusters. */
   | { readonly for: "peers"; readonly clusters: readonly string[] };
 

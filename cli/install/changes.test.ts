@@ -1,12 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type Change, objectOf, titleOf } from "./change.ts";
+import type { ClusterDns, DnsWay } from "./dns.ts";
 import { meshHandover } from "./handovers.ts";
 import { type JoinSet, joinChanges } from "./join.ts";
 import { leaveChanges } from "./leave.ts";
 import type { Member } from "./members.ts";
 import { rotateChanges } from "./rotate.ts";
 import { upgradeChanges } from "./upgrade.ts";
+
+const SUPPORTED = { kind: "coredns", image: "coredns:v1.12.2" } as const;
 
 function member(id: string): Member {
   const peers = id === "c1" ? [{ cluster: "c2", secret: "peer-c2" }] : [];
@@ -16,7 +19,7 @@ function member(id: string): Member {
     facts: {
       ...{ context: `at-${id}`, address: `https://${id}.example:6443`, minor: 33, uid: id },
       ...{ clusterId: id, nodeRegions: [], podCidrs: [], serviceCidrs: [], images: {} },
-      ...{ components: [], peers },
+      ...{ components: [], peers, dns: SUPPORTED },
     },
   };
 }
@@ -25,7 +28,7 @@ const MEMBERS = ["c1", "c2"].map(member);
 const [C1, C2] = MEMBERS as [Member, Member];
 const SET: JoinSet = {
   ...{ clusterset: "prod", members: MEMBERS, images: {} },
-  ...{ manifests: true, dns: true, wait: true },
+  ...{ manifests: true, wait: true },
 };
 
 /** A change in words: `2 at-c1 put clusterproperty/…`. */
@@ -73,8 +76,68 @@ test("join: the token of a pair is made only while its service account has none"
   ]);
 });
 
-test("join: with --skip-manifests, --no-dns and --no-wait, no program, name or wait is part of it", () => {
-  const changes = joinChanges({ ...SET, manifests: false, dns: false, wait: false });
+/** What join does in a cluster with this DNS server: objects, the Corefile, and what the user has to add. */
+function dnsChanges(dns: ClusterDns, set: Partial<JoinSet> = {}): string[] {
+  const members = [{ ...C1, facts: { ...C1.facts, dns } }];
+  return joinChanges({ ...SET, ...set, members }).flatMap((change) => {
+    if (change.act === "names") return [`names ${change.verb}`];
+    const { wait } = change;
+    if (wait?.for === "stub-domain") return [`${wait.in} of ${wait.dns.kind}`];
+    if (wait?.for === "rollout") return wait.workload.name === "clusterset-dns" ? ["rollout"] : [];
+    if (change.act !== "put") return [];
+    const title = titleOf(change.object);
+    return /deployment\/clusterset-dns|clusterrole\/clusterset-coredns/.test(title) ? [title] : [];
+  });
+}
+
+const OWN = "clusterset-proxy/deployment/clusterset-dns";
+const RIGHTS = "clusterrole/clusterset-coredns";
+
+/** A DNS server, the flag, and what join does. */
+const DNS_ROWS: readonly (readonly [ClusterDns, DnsWay | undefined, readonly string[]])[] = [
+  [SUPPORTED, undefined, [RIGHTS, "names add"]],
+  [SUPPORTED, "own", [OWN, "rollout", "names forward"]],
+  [SUPPORTED, "none", []],
+  // A block that forwards is undone by its removal, and each version has its plugins.
+  [{ ...SUPPORTED, image: "coredns:v1.11.4" }, undefined, [OWN, "rollout", "names forward"]],
+  // A Corefile that is not ours to change, and a version that is not known.
+  [{ ...SUPPORTED, owner: "Helm" }, undefined, [OWN, "rollout", "server of coredns"]],
+  [{ kind: "coredns", image: "r/c@sha256:1" }, undefined, [OWN, "rollout", "server of coredns"]],
+  [{ kind: "eks", owner: "EKS" }, undefined, [OWN, "rollout", "server of eks"]],
+  [{ kind: "kube-dns" }, undefined, [OWN, "rollout", "server of kube-dns"]],
+  [{ kind: "unknown" }, undefined, [OWN, "rollout", "server of unknown"]],
+  [{ kind: "unknown" }, "none", []],
+  // Pods ask the cache, which does not ask CoreDNS for other zones than its own.
+  [
+    { ...SUPPORTED, cacheAddresses: ["169.254.20.10"] },
+    undefined,
+    [RIGHTS, "names add", "cache of coredns"],
+  ],
+];
+
+for (const [dns, way, wanted] of DNS_ROWS)
+  test(`join: ${dns.owner ?? ""} ${dns.kind} ${dns.image ?? ""}, --dns ${way ?? "(default)"}: ${wanted.join(", ")}`, () => {
+    assert.deepEqual(dnsChanges(dns, { dns: way }), wanted);
+  });
+
+test("join: a CoreDNS of the clusterset has the flag's image, else that of a mirror which it has, else ours", () => {
+  const imageWith = (ownImage: string | undefined, images: JoinSet["images"] = {}) => {
+    const dns = { kind: "eks", owner: "EKS", ...(ownImage !== undefined && { ownImage }) } as const;
+    const members = [{ ...C1, facts: { ...C1.facts, dns } }];
+    const put = joinChanges({ ...SET, images, members }).find(
+      (one) => one.act === "put" && titleOf(one.object) === OWN,
+    );
+    return /"image":"([^"]*)"/.exec(JSON.stringify(put))?.[1];
+  };
+  const ours = imageWith(undefined) ?? "";
+  assert.match(ours, /\/coredns:1\.\d+\.\d+$/);
+  assert.equal(imageWith(ours.replace(/:.*/, ":1.12.2")), ours);
+  assert.equal(imageWith("mirror:5000/coredns:1.12.2"), "mirror:5000/coredns:1.12.2");
+  assert.equal(imageWith("mirror/coredns:1.12.2", { coredns: "r/c:9" }), "r/c:9");
+});
+
+test("join: with --skip-manifests, --dns none and --no-wait, no program, name or wait is part of it", () => {
+  const changes = joinChanges({ ...SET, manifests: false, dns: "none", wait: false });
   assert.deepEqual(of(changes, /daemonset|deployment|customresource| names$|wait|coredns/), []);
   assert.equal(of(changes, /hand-over/).length, 2);
 });
@@ -155,6 +218,7 @@ test("leave: exports, a wait in the other cluster, traces in others, its own by 
     "deployment/clusterset-controller",
     "pods-ended",
     "remove namespace/clusterset-proxy",
+    "remove clusterrole/clusterset-dns",
     "sweep",
     "put clusterset-cleanup/daemonset/clusterset-cleanup",
     "until rollout",

@@ -1,6 +1,7 @@
 import type { Cidr } from "../../api/cidr.ts";
 import { LABEL_SERVICE_SLICE } from "../../api/keys.ts";
 import { field, fieldAt, listOf, textField } from "../../api/parse/fields.ts";
+import { type DnsWay, dnsFault } from "./dns.ts";
 import type { RegistryMode } from "./manifests.ts";
 import type { HubFacts, Member } from "./members.ts";
 import { isInside, type OwnedRange, outsideOf, overlapsAmong, rangesIn } from "./ranges.ts";
@@ -20,8 +21,8 @@ export interface Clusterset {
   readonly clustersetCidrs: readonly Cidr[];
   /** False: the manifests are applied by others. */
   readonly manifests: boolean;
-  /** False: CoreDNS stays as it is. */
-  readonly dns: boolean;
+  /** What serves the names; absent: chosen for each cluster. */
+  readonly dns?: DnsWay | undefined;
 }
 
 /** The manifests have fields of Kubernetes 1.27 (`unhealthyPodEvictionPolicy`); the programs need 1.21. */
@@ -36,20 +37,16 @@ export function findingsOf(set: Clusterset): Findings {
       ...sameClusters(set),
       ...overlapsAmong(rangesAmong(set)),
     ],
-    warnings: [...members.flatMap(uncovered), ...strangers(set), ...unknownCoreDns(set)],
+    warnings: [...members.flatMap(uncovered), ...strangers(set)],
   };
 }
 
 function faultsOf({ context, facts }: Member, { id, mode, manifests, dns }: Clusterset): string[] {
   const oldest = manifests ? OLDEST.manifests : OLDEST.programs;
-  const { minor, clusterSet, coreDns = "" } = facts;
+  const { minor, clusterSet } = facts;
+  const noDns = dnsFault(context, facts.dns, dns);
   return [
-    // It would not start again with the block, and with it all of the cluster's names would be gone.
-    ...(dns && namesSupport(coreDns) === "no"
-      ? [
-          `${context}: ${coreDns} does not serve clusterset.local: CoreDNS ${FIRST_CORE_DNS} does. Upgrade it, or give --no-dns and serve the names elsewhere (docs/guides/install.md).`,
-        ]
-      : []),
+    ...(noDns === undefined ? [] : [noDns]),
     ...(minor < oldest ? [`${context}: Kubernetes 1.${minor} is older than 1.${oldest}.`] : []),
     ...(clusterSet !== undefined && clusterSet !== id
       ? [`${context}: it is a member of clusterset ${clusterSet}, not ${id}. Let it leave first.`]
@@ -117,17 +114,6 @@ function uncovered({ context, endpointCidrs, facts }: Member): string[] {
   ];
 }
 
-/** A CoreDNS whose version its image does not show: if it does not become ready with the block, the Corefile is restored. */
-function unknownCoreDns({ members, dns }: Clusterset): string[] {
-  return members.flatMap(({ context, facts: { coreDns } }) =>
-    dns && coreDns !== undefined && namesSupport(coreDns) === "unknown"
-      ? [
-          `${context}: the version of ${coreDns} is not known. clusterset.local needs CoreDNS ${FIRST_CORE_DNS}; --no-dns leaves it as it is.`,
-        ]
-      : [],
-  );
-}
-
 /** Peers of members that are not among the contexts: clusters that join now and these do not know each other. */
 function strangers({ members }: Clusterset): string[] {
   const ids = new Set(members.map(({ id }) => id));
@@ -140,26 +126,6 @@ function strangers({ members }: Clusterset): string[] {
       ),
   );
 }
-
-/** The first CoreDNS whose plugin `kubernetes` serves a multi-cluster zone without a fault: coredns#7266 is mended there. */
-const FIRST = [1, 12, 2] as const;
-
-/** Whether the CoreDNS of an image serves `clusterset.local`; an older one ends at a Corefile with `multicluster`. */
-type NamesSupport = "yes" | "no" | "unknown";
-
-/** Reads the version in an image's tag: `v1.11.4-eksbuild.2`, `1.12.2`. Other tags and digests say nothing. PURE. */
-export function namesSupport(image: string): NamesSupport {
-  const [, ...parts] = /:v?(\d+)\.(\d+)\.(\d+)(?:[-+][^:/@]*)?(?:@[^@]*)?$/.exec(image) ?? [];
-  if (parts.length === 0) return "unknown";
-  for (const [i, least] of FIRST.entries()) {
-    const found = Number(parts[i]);
-    if (found !== least) return found > least ? "yes" : "no";
-  }
-  return "yes";
-}
-
-/** For messages. */
-const FIRST_CORE_DNS: string = FIRST.join(".");
 
 /** A sentence about the endpoints of exported Services that other clusters will reject, because the ranges of a member do not contain them; undefined if there are none. PURE. */
 export function rejectedEndpoints(

@@ -1,10 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { restricted } from "../../common/kubernetes/inline-kubeconfig.ts";
-import { withNames, withoutNames } from "../changes/core-dns.ts";
-import { findingsOf, namesSupport, rejectedEndpoints } from "./findings.ts";
+import { rejectedEndpoints } from "./findings.ts";
 import { accessIn, isSameAccess, kubeconfigOf } from "./handovers.ts";
-import type { Member } from "./members.ts";
 import { aroundNodes, overlapsAmong, rangesIn, rangesText } from "./ranges.ts";
 import { withTag } from "./workloads.ts";
 
@@ -78,66 +76,6 @@ test("nothing is said if all are inside, of another family, or not exported, and
     ...[null, {}, { metadata: { namespace: "shop" }, endpoints: 7 }],
   ];
   assert.equal(rejectedEndpoints(MEMBER, exports, slices), undefined);
-});
-
-/** A cluster that may join, with this image of CoreDNS. */
-function member(coreDns?: string): Member {
-  return {
-    ...{ id: "c1", context: "c1", endpointCidrs: "10.1.0.0/16", rangesFrom: "given" },
-    ...{ server: "https://c1.example:6443", components: [] },
-    facts: {
-      ...{ context: "c1", address: "https://c1.example:6443", minor: 33, uid: "1" },
-      ...{ nodeRegions: [], podCidrs: [], serviceCidrs: [], images: {}, components: [], peers: [] },
-      ...(coreDns !== undefined && { coreDns }),
-    },
-  };
-}
-
-function found(coreDns: string | undefined, dns = true) {
-  const set = { id: "prod", mode: "mesh", hub: undefined, clustersetCidrs: [] } as const;
-  return findingsOf({ ...set, members: [member(coreDns)], manifests: true, dns });
-}
-
-test("a CoreDNS that would not start with clusterset.local stops a join before anything is written, unless it is left alone", () => {
-  const { faults } = found("eks/coredns:v1.11.4-eksbuild.2");
-  assert.match(faults.join(), /^c1: eks\/coredns:v1\.11\.4-eksbuild\.2 .*1\.12\.2.*--no-dns/);
-  assert.deepEqual(found("eks/coredns:v1.11.4-eksbuild.2", false), { faults: [], warnings: [] });
-  for (const one of ["coredns:1.12.2", undefined]) {
-    assert.deepEqual(found(one), { faults: [], warnings: [] });
-  }
-});
-
-test("a version that an image does not show is a warning", () => {
-  const { faults, warnings } = found("registry:5000/dns@sha256:0123");
-  assert.deepEqual(faults, []);
-  assert.match(warnings.join(), /^c1: the version of registry:5000\/dns@sha256:0123 is not known/);
-});
-
-const IMAGES = [
-  ["registry.k8s.io/coredns/coredns:v1.12.1", "no"],
-  ["registry.k8s.io/coredns/coredns:v1.12.2", "yes"],
-  ["602401143452.dkr.ecr.eu-west-1.amazonaws.com/eks/coredns:v1.11.4-eksbuild.2", "no"],
-  ["rancher/mirrored-coredns-coredns:1.14.0", "yes"],
-  ["registry:5000/coredns:1.9.3@sha256:0123", "no"],
-  ["coredns/coredns:2.0.0", "yes"],
-  ["registry:5000/coredns@sha256:0123", "unknown"],
-  ["registry:5000/coredns", "unknown"],
-  ["lab.local/coredns:1", "unknown"],
-  ["", "unknown"],
-] as const;
-
-test("the tag of an image says whether CoreDNS serves clusterset.local; other tags and digests say nothing", () => {
-  for (const [image, wanted] of IMAGES) assert.equal(namesSupport(image), wanted, image);
-});
-
-const BEFORE = ".:53 {\n    errors\n}\n";
-
-test("the block is added once, and removed without a trace", () => {
-  const after = withNames(BEFORE);
-  assert.match(after, /^clusterset\.local:53 \{$/m);
-  assert.equal(withNames(after), after);
-  assert.equal(withoutNames(after), BEFORE);
-  assert.equal(withNames(`${after}other:53 {\n}\n`).match(/clusterset\.local:53/g)?.length, 1);
 });
 
 test("the tag is replaced, and a registry's port is none", () => {

@@ -1,7 +1,9 @@
-import { type Change, putAll } from "./change.ts";
+import { type Change, type NamesVerb, putAll, type Wait } from "./change.ts";
+import { type ClusterDns, chooseDns, type DnsWay, ownDns } from "./dns.ts";
 import { type HubAddress, handoversOf, identityOf, putAccount } from "./handovers.ts";
 import {
   CRDS,
+  DNS_OWN,
   DNS_RIGHTS,
   type Images,
   memberOf,
@@ -11,7 +13,7 @@ import {
   registryOf,
 } from "./manifests.ts";
 import type { Member } from "./members.ts";
-import { WORKLOADS } from "./workloads.ts";
+import { OWN_DNS, WORKLOADS } from "./workloads.ts";
 
 /** What is to be joined, and how. */
 export interface JoinSet {
@@ -21,8 +23,8 @@ export interface JoinSet {
   readonly images: Images;
   /** False: CRDs, agents, controllers and their permissions are applied by others. */
   readonly manifests: boolean;
-  /** False: CoreDNS stays as it is. */
-  readonly dns: boolean;
+  /** What serves the names; absent: chosen for each cluster. */
+  readonly dns?: DnsWay | undefined;
   /** False: nothing waits for agents and controllers. */
   readonly wait: boolean;
 }
@@ -32,7 +34,7 @@ const STAGE = { objects: 0, kubeconfigs: 1, identities: 2, names: 3 } as const;
 
 /** The changes of a join: all objects, then kubeconfigs, identities and names; then it waits for the programs. PURE. */
 export function joinChanges(set: JoinSet): Change[] {
-  const { members, hub, dns, clusterset, wait } = set;
+  const { members, hub, clusterset, wait } = set;
   const ready = STAGE.names + members.length;
   return [
     ...(hub === undefined ? [] : hubChanges(hub.context, set)),
@@ -43,16 +45,14 @@ export function joinChanges(set: JoinSet): Change[] {
       }),
     ),
     ...members.flatMap((one) => putAll(one.context, STAGE.identities, identityOf(one, clusterset))),
-    ...members.flatMap(({ context: on }, i): Change[] =>
-      dns ? [{ on, stage: STAGE.names + i, act: "names", verb: "add" }] : [],
-    ),
+    ...members.flatMap((one, i) => namesChanges(one, set, STAGE.names + i)),
     ...(wait ? members.flatMap((one) => readiness(one, members, ready)) : []),
   ];
 }
 
 function memberChanges(member: Member, set: JoinSet): Change[] {
-  const { members, hub, images, manifests, dns } = set;
-  const { context, id, server, endpointCidrs, components } = member;
+  const { members, hub, images, manifests } = set;
+  const { context, id, server, endpointCidrs, components, facts } = member;
   const put = (objects: Parameters<typeof putAll>[2]) => putAll(context, STAGE.objects, objects);
   const mode = hub === undefined ? "mesh" : "hub";
   const readers = members.filter((one) => one !== member && hub === undefined);
@@ -60,7 +60,35 @@ function memberChanges(member: Member, set: JoinSet): Change[] {
     ...put(manifests ? [...CRDS, ...programs(mode, images, components)] : []),
     ...put(hub === undefined ? registryOf(id, server, endpointCidrs) : []),
     ...readers.flatMap((one) => putAccount(context, STAGE.objects, readerOf(id, one.id))),
-    ...put(dns ? DNS_RIGHTS : []),
+    ...put(dnsObjects(facts.dns, set)),
+  ];
+}
+
+/** What serves the names of a cluster, or its permissions. */
+function dnsObjects(dns: ClusterDns, { dns: requested, images }: JoinSet) {
+  switch (chooseDns(dns, requested).way) {
+    case "existing":
+      return DNS_RIGHTS;
+    case "own":
+      return ownDns(DNS_OWN, dns, images.coredns);
+    case "none":
+      return [];
+  }
+}
+
+/** The Corefile of a cluster where join may change it, and what the user has to add where it may not. */
+function namesChanges({ context: on, facts: { dns } }: Member, set: JoinSet, stage: number) {
+  const { way, forwards } = chooseDns(dns, set.dns);
+  if (way === "none") return [];
+  const pause = (wait: Wait): Change => ({ on, stage, act: "wait", wait });
+  const names = (verb: NamesVerb): Change => ({ on, stage, act: "names", verb });
+  const stubDomain = (place: "server" | "cache") =>
+    pause({ for: "stub-domain", in: place, dns, way });
+  return [
+    ...(way === "own" && set.wait ? [pause({ for: "rollout", workload: OWN_DNS })] : []),
+    ...(way === "existing" ? [names("add")] : []),
+    ...(way === "own" ? [forwards ? names("forward") : stubDomain("server")] : []),
+    ...(dns.cacheAddresses === undefined ? [] : [stubDomain("cache")]),
   ];
 }
 

@@ -8,7 +8,7 @@ import {
   type Wait,
 } from "./change.ts";
 import { HUB_SECRET, MEMBERS_NAMESPACE } from "./handovers.ts";
-import { cleanup, DNS_RIGHTS, programs, type RegistryMode } from "./manifests.ts";
+import { cleanup, DNS_OWN, DNS_RIGHTS, programs, type RegistryMode } from "./manifests.ts";
 import type { ClusterFacts } from "./members.ts";
 import { INSTALL_NAMESPACE, WORKLOADS } from "./workloads.ts";
 
@@ -175,7 +175,7 @@ function programObjects(
 ): InstallObject[] {
   const namespaces = own.filter(({ kind }) => kind === "Namespace");
   // A namespace takes along what is in it. Permissions last: programs end in good order.
-  const others = own.filter(
+  const others = [...DNS_OWN, ...own].filter(
     ({ kind, metadata }) => kind !== "Namespace" && metadata.namespace !== INSTALL_NAMESPACE,
   );
   const registry = mode === "mesh" ? [objectOf("Namespace", registryNamespace(id))] : [];

@@ -15,22 +15,31 @@ export type RegistryMode = "mesh" | "hub";
 export interface Images {
   readonly "clusterset-agent"?: string;
   readonly "clusterset-controller"?: string;
+  /** Of `deploy/coredns/own`. */
+  readonly coredns?: string;
 }
 
 /** All functions of this file are PURE, and return objects of deploy (scripts/manifests.ts). */
 const MANIFESTS = rendered as unknown as Readonly<
-  Record<"crds" | "onHub" | "registry" | "reader" | "member" | "dns" | "cleanup", InstallObject[]> &
+  Record<
+    "crds" | "onHub" | "registry" | "reader" | "member" | "dns" | "dnsOwn" | "cleanup",
+    InstallObject[]
+  > &
     Record<RegistryMode, InstallObject[]>
 >;
 
-/** The block of CoreDNS's Corefile, between its marker lines. */
-export const COREFILE_BLOCK: string = rendered.corefile;
+/** The blocks of CoreDNS's Corefile, between their marker lines: one serves the zone, the other one forwards it to `$address`. */
+export const COREFILE_BLOCKS: { readonly names: string; readonly forward: string } =
+  rendered.corefile;
 
 /** The CRDs. */
 export const CRDS: readonly InstallObject[] = MANIFESTS.crds;
 
-/** Permissions of CoreDNS. */
+/** Permissions of the cluster's CoreDNS. */
 export const DNS_RIGHTS: readonly InstallObject[] = MANIFESTS.dns;
+
+/** A CoreDNS for `clusterset.local` only (`ownDns`). */
+export const DNS_OWN: readonly InstallObject[] = MANIFESTS.dnsOwn;
 
 /** What all members of a hub share there. */
 export const ON_HUB: readonly InstallObject[] = MANIFESTS.onHub;

@@ -1,5 +1,6 @@
 import type { Cidr } from "../../api/cidr.ts";
 import { isClusterId } from "../../api/names.ts";
+import type { ClusterDns } from "./dns.ts";
 import type { RegistryMode } from "./manifests.ts";
 import { type FoundRanges, rangesIn, rangesText } from "./ranges.ts";
 
@@ -209,8 +210,7 @@ export interface ClusterFacts {
   readonly mode?: RegistryMode;
   /** Images of its agent and controller, if it has them. */
   readonly images: Readonly<Record<string, string>>;
-  /** Image of the CoreDNS in kube-system; undefined if there is none, or its name is another. */
-  readonly coreDns?: string;
+  readonly dns: ClusterDns;
   /** Components that joins have added to its programs. */
   readonly components: readonly string[];
   /** Where others reach it, and its ranges, by earlier joins: annotations of its own registry. Absent on a hub. */

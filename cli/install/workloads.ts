@@ -9,6 +9,9 @@ export const WORKLOADS = [
   { kind: "DaemonSet", namespace, name: "clusterset-agent" },
 ] as const;
 
+/** The Deployment of `deploy/coredns/own`, and its Service. */
+export const OWN_DNS = { kind: "Deployment", namespace, name: "clusterset-dns" } as const;
+
 /** An image with another tag; undefined if it is named by a digest, which no version follows from. PURE. */
 export function withTag(image: string, tag: string): string | undefined {
   if (image.includes("@")) return undefined;

@@ -93,7 +93,10 @@ export function schema(): Schema {
       startupTaint: { enum: STARTUP_TAINTS },
       monitoring: closed({ kind: { enum: ["none", "annotations", "operator"] }, labels: STRINGS }),
       criticalPodsQuota: FLAG,
-      coredns: closed({ rbac: FLAG, namespace: TEXT, serviceAccount: TEXT }),
+      coredns: closed({
+        ...{ rbac: FLAG, namespace: TEXT, serviceAccount: TEXT, own: FLAG },
+        image: { type: "string", pattern: "^[a-z0-9][a-zA-Z0-9._:/@-]*$" },
+      }),
     }),
   };
 }

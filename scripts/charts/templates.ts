@@ -1,6 +1,7 @@
 import { AGENT_EDITS } from "./agent-edits.ts";
 import { CONTROLLER_EDITS } from "./controller-edits.ts";
-import type { Template } from "./template.ts";
+import { block } from "./pod-edits.ts";
+import type { Edit, Template } from "./template.ts";
 
 const PRODUCT = "clusterset-proxy/templates";
 
@@ -10,6 +11,20 @@ const REGISTRY = `and (${MESH}) .Values.registry.create`;
 
 /** The cluster's own ID. The chart rejects values without it where it is needed. */
 const CLUSTER_ID = '{{ include "clusterset-proxy.cluster-id" $ }}';
+
+/** Edits of the CoreDNS for `clusterset.local`, by the manifest's name. */
+const OWN_DNS_EDITS: Readonly<Record<string, readonly Edit[]>> = {
+  server: [
+    {
+      replace: "          image: docker.io/coredns/coredns:1.15.0\n",
+      by: "          image: {{ .Values.coredns.image | quote }}\n",
+    },
+    {
+      replace: "    spec:\n      serviceAccountName",
+      by: `    spec:\n${block(6, "imagePullSecrets", ".Values.imagePullSecrets")}      serviceAccountName`,
+    },
+  ],
+};
 
 /** Every file of a chart that is made of a manifest; the others are written by hand. */
 export const TEMPLATES: readonly Template[] = [
@@ -115,6 +130,12 @@ export const TEMPLATES: readonly Template[] = [
       },
     ],
   },
+  ...["rights", "server", "disruption-budget"].map((part) => ({
+    source: `coredns/own/${part}.yaml`,
+    path: `${PRODUCT}/coredns-own-${part}.yaml`,
+    when: ".Values.coredns.own",
+    edits: OWN_DNS_EDITS[part] ?? [],
+  })),
   ...["clusterproperties", "serviceexports", "serviceimports"].map((crd) => ({
     source: `crds/${crd}.yaml`,
     path: `clusterset-crds/files/${crd}.yaml`,

@@ -25,7 +25,8 @@ export function rendered(kubectl: string): Record<string, unknown> {
     reader: files("rbac/mesh/reader.yaml"),
     member: files("rbac/hub/cluster.yaml"),
     dns: kustomized("coredns"),
-    corefile: corefileBlock(),
+    dnsOwn: kustomized("coredns/own"),
+    corefile: corefileBlocks(),
     cleanup: kustomized("cleanup"),
     components: renderedComponents(kubectl),
   };
@@ -35,12 +36,14 @@ function objectsIn(text: string): unknown[] {
   return parseAllDocuments(text).map((document) => document.toJS());
 }
 
-/** The server block that deploy/coredns/names adds, with its marker lines. */
-function corefileBlock(): string {
+/** The server blocks that deploy/coredns/names adds, with their marker lines. The second one forwards to `$address`. */
+function corefileBlocks(): { names: string; forward: string } {
   const script = readFileSync(join(DEPLOY, "coredns/names"), "utf8");
-  const found = /^# clusterset-proxy: begin\n[\s\S]*?\n# clusterset-proxy: end$/m.exec(
-    script.replace(/end"$/m, "end"),
-  );
-  if (found === null) throw new Error("deploy/coredns/names has no block for the Corefile");
-  return found[0];
+  const blocks = script
+    .replaceAll(/end"$/gm, "end")
+    .matchAll(/^# clusterset-proxy: begin\n[\s\S]*?\n# clusterset-proxy: end$/gm);
+  const [names, forward] = [...blocks].map(([block]) => block);
+  if (names === undefined || forward === undefined)
+    throw new Error("deploy/coredns/names has no blocks for the Corefile");
+  return { names, forward };
 }

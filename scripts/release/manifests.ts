@@ -9,6 +9,7 @@ const RENDERED = {
   "install-agents.yaml": "overlays/agents",
   "crds.yaml": "crds",
   "coredns-rbac.yaml": "coredns",
+  "coredns-own.yaml": "coredns/own",
   "cleanup.yaml": "cleanup",
 } as const;
 

@@ -1,12 +1,15 @@
 import assert from "node:assert/strict";
 import { Resolver } from "node:dns/promises";
 import { writeFileSync } from "node:fs";
-import { withNames } from "../../cli/changes/core-dns.ts";
+import { fieldAt } from "../../api/parse/fields.ts";
+import { withNames } from "../../cli/install/dns.ts";
+import { DNS_OWN } from "../../cli/install/manifests.ts";
 import type { Process } from "../lab/process.ts";
 import { eventually } from "../stages/agent-process.ts";
 import { kubernetesCommand } from "./commands.ts";
 import type { ControlPlane } from "./control-plane.ts";
 import { loopback, type Place } from "./place.ts";
+import { requestedToken } from "./service-account.ts";
 
 /** Longer than any TTL here. */
 const PATIENCE_MS = 60_000;
@@ -31,15 +34,40 @@ export class CoreDns implements AsyncDisposable {
   }
 
   /** Starts it; `blocks`: what a user adds to the Corefile. Port 53 is another one here. */
-  static async start(plane: ControlPlane, blocks = ""): Promise<CoreDns> {
+  static start(plane: ControlPlane, blocks = ""): Promise<CoreDns> {
+    const kubeconfig = plane.kubeconfig({ user: "admin" });
+    return CoreDns.#run(plane, "Corefile", `${withNames(COREFILE)}${blocks}`, kubeconfig);
+  }
+
+  /** Applies deploy/coredns/own, and starts it with its Corefile and its service account, without the ports of its pages. */
+  static async startOwn(plane: ControlPlane): Promise<CoreDns> {
+    const rights = DNS_OWN.filter(({ kind }) => /ServiceAccount|ClusterRole/.test(kind));
+    for (const object of rights) await plane.admin.apply(object);
+    const config = DNS_OWN.find(({ kind }) => kind === "ConfigMap");
+    const corefile = String(fieldAt(config, "data", "Corefile"));
+    const user = "clusterset-dns";
+    const token = await requestedToken(plane, `clusterset-proxy/${user}`);
+    const kubeconfig = `${plane.directory}/${user}.kubeconfig`;
+    writeFileSync(kubeconfig, plane.inlineKubeconfig({ user, token }), { mode: 0o600 });
+    const zone = corefile
+      .replace(/^ *health \{[^}]*\}\n/m, "")
+      .replaceAll(/^ *(ready|prometheus.*)\n/gm, "");
+    return CoreDns.#run(plane, "Corefile.own", zone, kubeconfig);
+  }
+
+  static async #run(
+    plane: ControlPlane,
+    name: string,
+    text: string,
+    kubeconfig: string,
+  ): Promise<CoreDns> {
     const place = await loopback();
     const { address, port } = place;
-    const kubeconfig = plane.kubeconfig({ user: "admin" });
-    const corefile = `${withNames(COREFILE)}${blocks}`
-      .replaceAll(/:53 \{$/gm, `:${port} {\n    bind ${address}`)
+    const corefile = text
+      .replaceAll(/:(53|1053) \{$/gm, `:${port} {\n    bind ${address}`)
       .replaceAll(/^( *kubernetes .* \{)$/gm, `$1\n        kubeconfig ${kubeconfig}`)
       .replaceAll(/^( *forward \. 127\.0\.0\.1)$/gm, `$1:${port}`);
-    const file = `${plane.directory}/Corefile`;
+    const file = `${plane.directory}/${name}`;
     writeFileSync(file, corefile);
     return new CoreDns(place.spawn([kubernetesCommand("coredns"), "-conf", file]), place);
   }
@@ -55,6 +83,11 @@ export class CoreDns implements AsyncDisposable {
       async () => assert.deepEqual(await this.#resolver.resolve4(name), addresses),
       PATIENCE_MS,
     );
+  }
+
+  /** The fault of a name without an address, such as ESERVFAIL. */
+  async faultOf(name: string): Promise<string> {
+    return this.#resolver.resolve4(name).then(String, ({ code }: { code: string }) => code);
   }
 
   /** Waits until a name does not exist. */

@@ -36,6 +36,8 @@ before(async () => {
   await c1.export("shop/db");
   await Promise.all([c1, c2].map((cluster) => cluster.untilReady("shop/web", { [WEB]: "ready" })));
   for (const { plane } of [c1, c2]) servers.push(await CoreDns.start(plane));
+  // The one of deploy/coredns/own has the same names throughout.
+  servers.push(await CoreDns.startOwn(c2.plane));
   for (const dns of servers) for (const name of NAMES) await dns.untilAnswered(name, [DB]);
   user = new CommandLine({ c1: c1.plane.inlineKubeconfig({ user: "admin" }) });
 });
@@ -43,6 +45,16 @@ after(async () => {
   user?.[Symbol.dispose]();
   for (const dns of servers) await dns[Symbol.asyncDispose]();
   await stage?.[Symbol.asyncDispose]();
+});
+
+test("deploy/coredns/own, by its rights: names of imports of both kinds, no others, and no other zone", async () => {
+  const own = servers.at(-1);
+  assert.ok(own);
+  const [vip] = await (servers[1] ?? own).addressesOf("web.shop.svc.clusterset.local");
+  assert.deepEqual(await own.addressesOf("web.shop.svc.clusterset.local"), [vip]);
+  // ESERVFAIL until it has listed every kind that the plugin watches: it is not ready then.
+  await own.untilUnknown("none.shop.svc.clusterset.local");
+  assert.equal(await own.faultOf("web.shop.svc.cluster.local"), "EREFUSED");
 });
 
 /** Resolves both names each second, until something has come about. */

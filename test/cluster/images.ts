@@ -133,8 +133,8 @@ function digest(hash: ReturnType<typeof createHash>, path: string): void {
   hash.update(readFileSync(path));
 }
 
-/** The cluster's DNS server, as Kubernetes has it. */
-export const COREDNS_IMAGE = "lab.local/coredns:1";
+/** The cluster's DNS server, as Kubernetes has it. `join` reads its version from the tag. */
+export const COREDNS_IMAGE = "lab.local/coredns:1.15.0";
 
 /** `serve` and `request`, for connections between pods: `node /app/serve/serve.ts`, `node /app/request/request.ts`. */
 export const PROBE_IMAGE = "lab.local/probe:1";

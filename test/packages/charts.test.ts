@@ -113,6 +113,17 @@ test("with coredns.rbac, the chart has deploy/coredns", () => {
   ]);
 });
 
+test("with coredns.own, the chart has deploy/coredns/own, with the image of the values", () => {
+  const own = kustomize(join(DEPLOY, "coredns/own"));
+  assertSame(helmTemplate("clusterset-proxy", { coredns: { own: true } }), [
+    ...fromKustomize("mesh"),
+    ...own,
+  ]);
+  const image = "registry.example.com/coredns:1.15.0";
+  const objects = helmTemplate("clusterset-proxy", { coredns: { own: true, image } });
+  assert.ok(JSON.stringify(objects).includes(`"image":"${image}"`));
+});
+
 // What the charts accept as values, and what they make of those that no component of deploy/ has.
 
 const CHART = "clusterset-proxy";

@@ -118,7 +118,11 @@ test("an upgrade with the same values changes no pod; other values do", async ()
 
 test("uninstalling both charts leaves CRDs and ServiceExports, and nothing else of theirs", async () => {
   await apply(CRDS);
-  await apply(PRODUCT, { ...IDENTITY, admissionPolicies: true, coredns: { rbac: true } });
+  await apply(PRODUCT, {
+    ...IDENTITY,
+    admissionPolicies: true,
+    coredns: { rbac: true, own: true },
+  });
   const installed = await ours();
   assert.ok(installed.length > 20, installed.join("\n"));
   const exportStays = await exported();

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
+import { withForward } from "../../cli/install/dns.ts";
 
 const NAMES = join(import.meta.dirname, "../../deploy/coredns/names");
 
@@ -13,23 +14,36 @@ const KUBECTL = `#!/bin/sh
 case "$*" in
   *"get configmap"*) echo ".:53 { }" ;;
   *"get deployment"*) echo "$IMAGE" ;;
-  *"create configmap"*) cat ;;
+  *"get service clusterset-dns"*) echo "$ADDRESS" ;;
+  *"create configmap"*) tee "$LOG.corefile" ;;
   *) cat >/dev/null; echo "$*" >>"$LOG" ;;
 esac
 `;
 
 /** What deploy/coredns/names changes in a cluster with this CoreDNS, and what it says if it fails. */
-async function added(image: string): Promise<{ changes: string; error?: string }> {
+async function added(
+  image: string,
+  verb = "add",
+  address = "",
+): Promise<{ changes: string; corefile?: string; error?: string }> {
   const directory = mkdtempSync(join(tmpdir(), "names-"));
   const log = join(directory, "log");
   writeFileSync(log, "");
   writeFileSync(join(directory, "kubectl"), KUBECTL, { mode: 0o755 });
-  const env = { PATH: `${directory}:${process.env.PATH}`, IMAGE: image, LOG: log };
+  const env = {
+    PATH: `${directory}:${process.env.PATH}`,
+    IMAGE: image,
+    ADDRESS: address,
+    LOG: log,
+  };
   try {
-    const done = promisify(execFile)(NAMES, ["add", "c1"], { env });
+    const done = promisify(execFile)(NAMES, [verb, "c1"], { env });
     done.child.stdin?.end();
     await done;
-    return { changes: readFileSync(log, "utf8") };
+    return {
+      changes: readFileSync(log, "utf8"),
+      corefile: readFileSync(`${log}.corefile`, "utf8"),
+    };
   } catch (error) {
     return { changes: readFileSync(log, "utf8"), error: (error as { stderr: string }).stderr };
   } finally {
@@ -55,4 +69,14 @@ test("with a CoreDNS that serves clusterset.local, or whose version is not known
     assert.equal(error, undefined);
     assert.match(changes, /patch configmap coredns[\s\S]*rollout restart/, image);
   }
+});
+
+test("forward: any CoreDNS gets the block that join writes, with the address of deploy/coredns/own, and none without an address", async () => {
+  const { changes, corefile, error } = await added("coredns:v1.8.0", "forward", "10.96.0.53");
+  assert.equal(error, undefined);
+  assert.match(changes, /patch configmap coredns[\s\S]*rollout restart/);
+  assert.equal(corefile, withForward(".:53 { }", "10.96.0.53"));
+  const without = await added("coredns:v1.8.0", "forward");
+  assert.equal(without.changes, "");
+  assert.match(without.error ?? "", /^names: .*clusterset-dns has no address/);
 });

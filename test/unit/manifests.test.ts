@@ -184,11 +184,12 @@ test("each namespace with critical pods has a quota that admits them, as GKE req
   const admitted = objects
     .filter(({ kind }) => kind === "ResourceQuota")
     .flatMap((quota) => of(quota, below("values", quota).flat()));
-  assert.deepEqual(used.toSorted(), [
+  const classes = [...new Set(used)].toSorted();
+  assert.deepEqual(classes, [
     "clusterset-proxy system-cluster-critical",
     "clusterset-proxy system-node-critical",
   ]);
-  assert.deepEqual(admitted.toSorted(), used.toSorted());
+  assert.deepEqual(admitted.toSorted(), classes);
 });
 
 test("no overlay contains CRDs, which would replace newer ones or delete those of others", () => {

@@ -1,0 +1,254 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { parse } from "yaml";
+import {
+  type ClusterDns,
+  chooseDns,
+  type DnsKind,
+  type DnsObjects,
+  dnsFault,
+  dnsNote,
+  namesSupport,
+  recognizeDns,
+  withForward,
+  withNames,
+  withoutNames,
+} from "./dns.ts";
+import { DNS_OWN } from "./manifests.ts";
+import { cacheStubDomain, stubDomain } from "./stub-domain.ts";
+
+// Which DNS server a cluster has, what join does with it, and what it leaves to the user.
+
+const IMAGES = [
+  ["registry.k8s.io/coredns/coredns:v1.12.1", "no"],
+  ["registry.k8s.io/coredns/coredns:v1.12.2", "yes"],
+  ["602401143452.dkr.ecr.eu-west-1.amazonaws.com/eks/coredns:v1.11.4-eksbuild.2", "no"],
+  ["rancher/mirrored-coredns-coredns:1.14.0", "yes"],
+  ["registry:5000/coredns:1.9.3@sha256:0123", "no"],
+  ["coredns/coredns:2.0.0", "yes"],
+  ["registry:5000/coredns@sha256:0123", "unknown"],
+  ["registry:5000/coredns", "unknown"],
+  ["lab.local/coredns:1", "unknown"],
+  ["", "unknown"],
+] as const;
+
+test("the tag of an image says whether CoreDNS serves clusterset.local; other tags and digests say nothing", () => {
+  for (const [image, wanted] of IMAGES) assert.equal(namesSupport(image), wanted, image);
+});
+
+const COREFILE = ".:53 {\n    errors\n}\n";
+
+test("the block is added once, replaced by the one that forwards, and removed without a trace", () => {
+  const served = withNames(COREFILE);
+  assert.match(served, /^clusterset\.local:53 \{\n[^}]*multicluster/m);
+  assert.equal(withNames(served), served);
+  const forwarded = withForward(served, "10.96.7.7");
+  assert.match(forwarded, /^ {4}forward \. 10\.96\.7\.7$/m);
+  assert.doesNotMatch(forwarded, /multicluster/);
+  for (const one of [served, forwarded]) assert.equal(withoutNames(one), COREFILE);
+  assert.equal(withNames(`${served}other:53 {\n}\n`).match(/clusterset\.local:53/g)?.length, 1);
+});
+
+const NONE: DnsObjects = {
+  ...{ coreDns: undefined, corefile: undefined, kubeDns: undefined, rke2: undefined },
+  ...{ openshift: undefined, nodeLocal: undefined, own: undefined },
+};
+
+function workload(image: string, marks: object = {}, name = "coredns"): object {
+  const containers = [{ name, image }];
+  return { metadata: marks, spec: { template: { spec: { containers } } } };
+}
+
+function config(Corefile: string, marks: object = {}): object {
+  return { metadata: marks, data: { Corefile } };
+}
+
+const EKS = { labels: { "eks.amazonaws.com/component": "coredns", "k8s-app": "kube-dns" } };
+const K3S = { annotations: { "objectset.rio.cattle.io/owner-name": "coredns" } };
+const AKS = { labels: { "addonmanager.kubernetes.io/mode": "Reconcile" } };
+const HELM = { labels: { "app.kubernetes.io/managed-by": "Helm" } };
+const NEW = "coredns:v1.14.0";
+const CUSTOM = `${COREFILE}import /etc/coredns/custom/*.server\n`;
+
+/** A cluster as platforms have it, its DNS server, and why join takes it or not. */
+const CLUSTERS: readonly (readonly [string, Partial<DnsObjects>, ClusterDns, string])[] = [
+  [
+    "kubeadm",
+    { coreDns: workload(NEW), corefile: config(COREFILE) },
+    { kind: "coredns", image: NEW },
+    "existing supported",
+  ],
+  [
+    "kubeadm, 1.34",
+    { coreDns: workload("coredns:v1.12.1"), corefile: config(COREFILE) },
+    { kind: "coredns", image: "coredns:v1.12.1" },
+    "own too-old forwards",
+  ],
+  [
+    "CoreDNS without a version",
+    { coreDns: workload("r/c@sha256:1"), corefile: config(COREFILE) },
+    { kind: "coredns", image: "r/c@sha256:1" },
+    "own version-unknown",
+  ],
+  [
+    "our block, and a version that is not known",
+    { coreDns: workload("r/c:1"), corefile: config(withNames(COREFILE)) },
+    { kind: "coredns", image: "r/c:1", block: "serves" },
+    "existing in-use",
+  ],
+  [
+    "our block, and an older CoreDNS since",
+    { coreDns: workload("coredns:1.11.1"), corefile: config(withNames(COREFILE)) },
+    { kind: "coredns", image: "coredns:1.11.1", block: "serves" },
+    "own too-old forwards",
+  ],
+  [
+    "a block that forwards",
+    {
+      ...{ coreDns: workload("c:1.11.1"), corefile: config(withForward(COREFILE, "10.96.7.7")) },
+      own: workload(NEW),
+    },
+    { kind: "coredns", image: "c:1.11.1", block: "forwards", ownImage: NEW },
+    "own too-old forwards",
+  ],
+  [
+    "EKS",
+    { coreDns: workload(NEW, EKS), corefile: config(COREFILE, EKS) },
+    { kind: "eks", image: NEW, owner: "EKS" },
+    "own owned",
+  ],
+  [
+    "K3s",
+    { coreDns: workload(NEW, K3S), corefile: config(CUSTOM, K3S) },
+    { kind: "coredns-custom", image: NEW, owner: "K3s" },
+    "own owned",
+  ],
+  [
+    "AKS",
+    { coreDns: workload(NEW, AKS), corefile: config(CUSTOM, AKS) },
+    { kind: "coredns-custom", image: NEW, owner: "the platform's addon manager" },
+    "own owned",
+  ],
+  [
+    "a Corefile of a chart",
+    { coreDns: workload("c:1.11.1", HELM), corefile: config(COREFILE, HELM) },
+    { kind: "coredns", image: "c:1.11.1", owner: "a tool that deploys it" },
+    "own too-old",
+  ],
+  ["RKE2", { rke2: workload(NEW) }, { kind: "rke2", image: NEW, owner: "RKE2" }, "own owned"],
+  [
+    "OpenShift",
+    { openshift: workload("quay.io/ocp@sha256:1", {}, "dns") },
+    { kind: "openshift", image: "quay.io/ocp@sha256:1", owner: "the DNS operator" },
+    "own owned",
+  ],
+  [
+    "GKE",
+    { kubeDns: workload("kube-dns:1", {}, "kubedns") },
+    { kind: "kube-dns" },
+    "own no-coredns",
+  ],
+  ["a DNS server that is not known", {}, { kind: "unknown" }, "own no-coredns"],
+  [
+    "NodeLocal DNSCache",
+    {
+      ...{ coreDns: workload(NEW), corefile: config(COREFILE) },
+      nodeLocal: config("cluster.local:53 {\n    bind 169.254.20.10 10.96.0.10 $(reboot)\n}\n"),
+    },
+    { kind: "coredns", image: NEW, cacheAddresses: ["169.254.20.10", "10.96.0.10"] },
+    "existing supported",
+  ],
+];
+
+for (const [name, objects, wanted, choice] of CLUSTERS)
+  test(`${name}: ${choice}`, () => {
+    const dns = recognizeDns({ ...NONE, ...objects });
+    assert.deepEqual(dns, wanted);
+    const { way, reason, forwards } = chooseDns(dns);
+    assert.equal([way, reason, ...(forwards ? ["forwards"] : [])].join(" "), choice);
+    // A user cannot have a Corefile changed that join would leave.
+    const fault = dnsFault("c1", dns, "existing");
+    assert.equal(fault === undefined, way === "existing", fault);
+    for (const one of ["own", "none", undefined] as const)
+      assert.equal(dnsFault("c1", dns, one), undefined);
+  });
+
+test("a user reads why a cluster gets a CoreDNS for the clusterset, and what is left to do", () => {
+  const [old, eks] = [
+    { kind: "coredns", image: "coredns:v1.12.1" },
+    { kind: "eks", owner: "EKS", image: NEW },
+  ] as const;
+  const said = (dns: ClusterDns) => dnsNote("c1", dns, chooseDns(dns)) ?? "";
+  assert.match(
+    said(old),
+    /^c1: .*: coredns:v1\.12\.1 does not .* 1\.12\.2 does\. Its CoreDNS gets a block/,
+  );
+  assert.match(
+    said(eks),
+    /^c1: .*: EKS overwrites the Corefile\. join prints what you have to add/,
+  );
+  assert.equal(said({ kind: "coredns", image: NEW }), "");
+  assert.match(dnsFault("c1", old, "existing") ?? "", /^c1: --dns existing .*v1\.12\.1.*--dns own/);
+});
+
+const ADDRESS = "10.96.0.53";
+const KINDS = ["coredns", "coredns-custom", "eks", "kube-dns", "openshift", "rke2"] as const;
+const CACHE = { cacheAddresses: ["169.254.20.10", "10.96.0.10"] };
+const GUIDE = readFileSync(join(import.meta.dirname, "../../docs/guides/dns.md"), "utf8");
+
+/** The lines of a kind of DNS server as its program reads them, at the place where they are. */
+const READ: Readonly<Record<(typeof KINDS)[number], (lines: string) => unknown>> = {
+  coredns: (lines) => lines,
+  "coredns-custom": (lines) => parse(lines).data["clusterset.server"],
+  eks: (lines) => lines,
+  "kube-dns": (lines) => JSON.parse(parse(lines).data.stubDomains)["clusterset.local"][0],
+  openshift: (lines) => parse(lines).spec.servers[0],
+  rke2: (lines) => parse(parse(lines).spec.valuesContent).servers[1],
+};
+
+test("each kind of DNS server reads the stub domain that join prints, and the guide has the same lines", () => {
+  const read = Object.fromEntries(
+    KINDS.map((kind) => [kind, READ[kind](stubDomain(kind, ADDRESS).lines)]),
+  ) as Record<DnsKind, unknown>;
+  const block = `clusterset.local:53 {\n    errors\n    cache 5\n    forward . ${ADDRESS}\n}`;
+  assert.deepEqual(read, {
+    ...{ coredns: block, "coredns-custom": `${block}\n`, eks: block, "kube-dns": ADDRESS },
+    openshift: {
+      ...{ name: "clusterset", zones: ["clusterset.local"] },
+      forwardPlugin: { upstreams: [ADDRESS] },
+    },
+    rke2: {
+      ...{ zones: [{ zone: "clusterset.local" }], port: 53 },
+      plugins: [
+        { name: "errors" },
+        { name: "cache", parameters: 5 },
+        { name: "forward", parameters: `. ${ADDRESS}` },
+      ],
+    },
+  });
+  for (const kind of KINDS) assert.ok(GUIDE.includes(stubDomain(kind, ADDRESS).lines), kind);
+  assert.ok(stubDomain("unknown", ADDRESS).lines.includes(ADDRESS));
+});
+
+test("NodeLocal DNSCache gets the block with the addresses that it binds to", () => {
+  const { lines } = cacheStubDomain(CACHE, ADDRESS);
+  assert.match(lines, /^ {4}bind 169\.254\.20\.10 10\.96\.0\.10\n/m);
+  assert.match(lines, /^ {4}forward \. 10\.96\.0\.53\n\}$/m);
+  assert.ok(GUIDE.includes(lines));
+  assert.doesNotMatch(cacheStubDomain({}, ADDRESS).lines, /bind/);
+});
+
+test("the CoreDNS of the clusterset serves the zone as the block of another CoreDNS does", () => {
+  const config = DNS_OWN.find(({ kind }) => kind === "ConfigMap") as unknown as {
+    data: { Corefile: string };
+  };
+  const lines = (text: string) => text.split("\n").map((line) => line.trim());
+  const own = lines(config.data.Corefile);
+  const served = lines(withNames("")).filter((line) => !/^#|:53 \{$/.test(line));
+  assert.deepEqual(
+    served.filter((line) => !own.includes(line)),
+    [],
+  );
+});

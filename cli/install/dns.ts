@@ -1,0 +1,273 @@
+import { fieldAt, isFields, listOf, textField } from "../../api/parse/fields.ts";
+import type { InstallObject } from "./change.ts";
+import { COREFILE_BLOCKS } from "./manifests.ts";
+
+/** How the DNS server of a cluster is configured. */
+export type DnsKind =
+  /** The Corefile in ConfigMap `kube-system/coredns`. */
+  | "coredns"
+  /** Keys of ConfigMap `kube-system/coredns-custom`, which the Corefile imports: AKS, K3s. */
+  | "coredns-custom"
+  | "eks"
+  | "kube-dns"
+  | "openshift"
+  | "rke2"
+  | "unknown";
+
+/** The DNS server of a cluster, as join finds it before it writes. */
+export interface ClusterDns {
+  readonly kind: DnsKind;
+  /** Image of CoreDNS; absent if there is none. */
+  readonly image?: string;
+  /** What overwrites changes of the Corefile; absent: nothing that is known. */
+  readonly owner?: string;
+  /** Our block in the Corefile. */
+  readonly block?: "serves" | "forwards";
+  /** The addresses of NodeLocal DNSCache, which pods ask first; absent if it does not run. */
+  readonly cacheAddresses?: readonly string[];
+  /** Image of `deploy/coredns/own`; absent if it does not run. */
+  readonly ownImage?: string;
+}
+
+/** What serves `clusterset.local`: the cluster's CoreDNS, `deploy/coredns/own`, or nothing that join installs. */
+export const DNS_WAYS = ["existing", "own", "none"] as const;
+export type DnsWay = (typeof DNS_WAYS)[number];
+
+/** Why a way is chosen. */
+export type DnsReason =
+  /** The flag names it. */
+  | "requested"
+  /** CoreDNS serves the zone since an earlier join. */
+  | "in-use"
+  /** CoreDNS is new enough, and nothing overwrites its Corefile. */
+  | "supported"
+  | "too-old"
+  | "version-unknown"
+  | "owned"
+  | "no-coredns";
+
+export interface DnsChoice {
+  readonly way: DnsWay;
+  readonly reason: DnsReason;
+  /** True: join adds a block to the Corefile that forwards to `deploy/coredns/own`. False: the user does, or nothing has to. */
+  readonly forwards: boolean;
+}
+
+/** The objects by which a DNS server is recognised; undefined: absent. */
+export interface DnsObjects {
+  /** Deployment and ConfigMap `kube-system/coredns`. */
+  readonly coreDns: unknown;
+  readonly corefile: unknown;
+  /** Deployment `kube-system/kube-dns`. */
+  readonly kubeDns: unknown;
+  /** Deployment `kube-system/rke2-coredns-rke2-coredns`. */
+  readonly rke2: unknown;
+  /** DaemonSet `openshift-dns/dns-default`. */
+  readonly openshift: unknown;
+  /** ConfigMap `kube-system/node-local-dns`. */
+  readonly nodeLocal: unknown;
+  /** Deployment `clusterset-proxy/clusterset-dns`. */
+  readonly own: unknown;
+}
+
+/** Labels and annotations of what a program keeps as it wants it. In order: a platform before the tool that it uses. */
+const OWNERS: readonly (readonly [key: string, owner: string])[] = [
+  ["eks.amazonaws.com/component", "EKS"],
+  ["objectset.rio.cattle.io/owner-name", "K3s"],
+  ["addonmanager.kubernetes.io/mode", "the platform's addon manager"],
+  ["addon.kops.k8s.io/name", "kOps"],
+  ["resources.gardener.cloud/managed-by", "Gardener"],
+  ["argocd.argoproj.io/instance", "Argo CD"],
+  ["argocd.argoproj.io/tracking-id", "Argo CD"],
+  ["kustomize.toolkit.fluxcd.io/name", "Flux"],
+  ["helm.toolkit.fluxcd.io/name", "Flux"],
+  ["meta.helm.sh/release-name", "Helm"],
+  ["app.kubernetes.io/managed-by", "a tool that deploys it"],
+];
+
+/** Recognises the DNS server of a cluster. PURE. */
+export function recognizeDns(objects: DnsObjects): ClusterDns {
+  const { coreDns, corefile, rke2, openshift, nodeLocal, own } = objects;
+  const image = imageOfCoreDns(rke2 ?? openshift ?? coreDns);
+  const text = fieldAt(corefile, "data", "Corefile");
+  const block = typeof text === "string" ? blockIn(text) : undefined;
+  const ownImage = imageOfCoreDns(own);
+  const cacheAddresses = boundAddresses(fieldAt(nodeLocal, "data", "Corefile"));
+  return {
+    ...kindOf(objects, typeof text === "string" ? text : undefined),
+    ...(image !== undefined && { image }),
+    ...(block !== undefined && { block }),
+    ...(cacheAddresses !== undefined && { cacheAddresses }),
+    ...(ownImage !== undefined && { ownImage }),
+  };
+}
+
+function kindOf(
+  { coreDns, corefile, kubeDns, rke2, openshift }: DnsObjects,
+  text: string | undefined,
+): Pick<ClusterDns, "kind" | "owner"> {
+  if (openshift !== undefined) return { kind: "openshift", owner: "the DNS operator" };
+  if (rke2 !== undefined) return { kind: "rke2", owner: "RKE2" };
+  if (text === undefined) return { kind: kubeDns === undefined ? "unknown" : "kube-dns" };
+  const owner = ownerOf(corefile) ?? ownerOf(coreDns);
+  if (owner === "EKS") return { kind: "eks", owner };
+  // A Corefile with this line is written by a platform, and users have the other ConfigMap.
+  if (/^\s*import\s+\S*custom\/\S*\.server\s*$/m.test(text))
+    return { kind: "coredns-custom", owner: owner ?? "the platform" };
+  return { kind: "coredns", ...(owner !== undefined && { owner }) };
+}
+
+function ownerOf(object: unknown): string | undefined {
+  const marks = ["labels", "annotations"].map((key) => fieldAt(object, "metadata", key));
+  return OWNERS.find(([key]) => marks.some((one) => isFields(one) && key in one))?.[1];
+}
+
+function imageOfCoreDns(workload: unknown): string | undefined {
+  const containers = listOf(fieldAt(workload, "spec", "template", "spec", "containers"));
+  const names = ["coredns", "dns"];
+  const found = containers.find((one) => names.includes(textField(one, "name") ?? ""));
+  return textField(found, "image");
+}
+
+function blockIn(corefile: string): ClusterDns["block"] {
+  const [block] = corefile.match(COREFILE_BLOCK) ?? [];
+  if (block === undefined) return undefined;
+  return /^\s*multicluster\b/m.test(block) ? "serves" : "forwards";
+}
+
+/** The addresses of the first `bind` of a Corefile. Others than addresses are left out: users copy them. */
+function boundAddresses(corefile: unknown): readonly string[] | undefined {
+  if (typeof corefile !== "string") return undefined;
+  const [, bound = ""] = /^\s*bind\s+(.*)$/m.exec(corefile) ?? [];
+  return bound.split(/\s+/).filter((one) => /^[0-9a-fA-F.:]+$/.test(one));
+}
+
+/** Chooses what serves `clusterset.local`. `requested`: by the user; absent: the cluster's CoreDNS where that is safe. PURE. */
+export function chooseDns(dns: ClusterDns, requested?: DnsWay): DnsChoice {
+  const reason = whyExisting(dns);
+  const way = requested ?? (isUsable(reason) ? "existing" : "own");
+  return {
+    way,
+    reason: requested === undefined ? reason : "requested",
+    // A block that forwards is deleted without a trace, and each version has its plugins. A Corefile of a platform stays as it is.
+    forwards:
+      way === "own" &&
+      dns.kind === "coredns" &&
+      dns.owner === undefined &&
+      namesSupport(dns.image ?? "") !== "unknown",
+  };
+}
+
+/** Whether the cluster's CoreDNS can serve the zone, or why not. */
+function whyExisting({ kind, image = "", owner, block }: ClusterDns): DnsReason {
+  if (kind === "kube-dns" || kind === "unknown") return "no-coredns";
+  const support = namesSupport(image);
+  if (support === "no") return "too-old";
+  if (block === "serves") return "in-use";
+  if (owner !== undefined) return "owned";
+  return support === "unknown" ? "version-unknown" : "supported";
+}
+
+function isUsable(reason: DnsReason): boolean {
+  return reason === "in-use" || reason === "supported";
+}
+
+/** A sentence if the user requests the cluster's CoreDNS where its Corefile must stay as it is; else undefined. PURE. */
+export function dnsFault(
+  context: string,
+  dns: ClusterDns,
+  requested: DnsWay | undefined,
+): string | undefined {
+  const reason = whyExisting(dns);
+  if (requested !== "existing" || isUsable(reason)) return undefined;
+  return `${context}: --dns existing is not possible: ${reasonText(dns, reason)}. Give --dns own, or --dns none and serve the names yourself (docs/guides/dns.md).`;
+}
+
+/** A sentence about a cluster that gets a CoreDNS for the clusterset; undefined for others. PURE. */
+export function dnsNote(context: string, dns: ClusterDns, choice: DnsChoice): string | undefined {
+  const { way, reason, forwards } = choice;
+  // A repeated join changes nothing.
+  if (way !== "own" || dns.ownImage !== undefined) return undefined;
+  const why = reason === "requested" ? "" : `: ${reasonText(dns, reason)}`;
+  const next = forwards
+    ? "Its CoreDNS gets a block that forwards to it"
+    : "join prints what you have to add to the cluster's DNS server";
+  return `${context}: gets a CoreDNS of its own for clusterset.local${why}. ${next} (docs/guides/dns.md).`;
+}
+
+function reasonText({ image = "", owner = "" }: ClusterDns, reason: DnsReason): string {
+  switch (reason) {
+    case "too-old":
+      return `${image} does not serve clusterset.local, CoreDNS ${FIRST_CORE_DNS} does`;
+    case "version-unknown":
+      return `the version of ${image || "its CoreDNS"} is not known, and clusterset.local needs CoreDNS ${FIRST_CORE_DNS}`;
+    case "owned":
+      return `${owner} overwrites the Corefile`;
+    case "no-coredns":
+      return "no CoreDNS was found in kube-system";
+    case "requested":
+    case "in-use":
+    case "supported":
+      return reason;
+  }
+}
+
+/** The first CoreDNS whose plugin `kubernetes` serves a multi-cluster zone without a fault: coredns#7266 is mended there. */
+const FIRST = [1, 12, 2] as const;
+
+/** For messages. */
+const FIRST_CORE_DNS: string = FIRST.join(".");
+
+/** Whether the CoreDNS of an image serves `clusterset.local`; an older one ends at a Corefile with `multicluster`. */
+type NamesSupport = "yes" | "no" | "unknown";
+
+/** Reads the version in an image's tag: `v1.11.4-eksbuild.2`, `1.12.2`. Other tags and digests say nothing. PURE. */
+export function namesSupport(image: string): NamesSupport {
+  const [, ...parts] = /:v?(\d+)\.(\d+)\.(\d+)(?:[-+][^:/@]*)?(?:@[^@]*)?$/.exec(image) ?? [];
+  if (parts.length === 0) return "unknown";
+  for (const [i, least] of FIRST.entries()) {
+    const found = Number(parts[i]);
+    if (found !== least) return found > least ? "yes" : "no";
+  }
+  return "yes";
+}
+
+const COREFILE_BLOCK = /^# clusterset-proxy: begin\n[\s\S]*?^# clusterset-proxy: end\n?/gm;
+
+/** A Corefile with our block at its end, as `deploy/coredns/names add` leaves it. PURE. */
+export function withNames(corefile: string): string {
+  return withBlock(corefile, COREFILE_BLOCKS.names);
+}
+
+/** A Corefile that forwards the zone to an address, as `deploy/coredns/names forward` leaves it. PURE. */
+export function withForward(corefile: string, address: string): string {
+  return withBlock(corefile, forwardBlock(address));
+}
+
+/** The block that forwards the zone to an address, between its marker lines. PURE. */
+export function forwardBlock(address: string): string {
+  return COREFILE_BLOCKS.forward.replace("$address", address);
+}
+
+function withBlock(corefile: string, block: string): string {
+  return `${withoutNames(corefile).trimEnd()}\n${block}\n`;
+}
+
+/** A Corefile without our block. PURE. */
+export function withoutNames(corefile: string): string {
+  return corefile.replaceAll(COREFILE_BLOCK, "");
+}
+
+/** `deploy/coredns/own`, with the image of a flag, else with one from another registry that it has already. PURE. */
+export function ownDns(objects: readonly InstallObject[], dns: ClusterDns, image?: string) {
+  const isMirror = (ownImage: string) => repositoryOf(ownImage) !== repositoryOf(given);
+  const given = imageOfCoreDns(objects.find(({ kind }) => kind === "Deployment")) ?? "";
+  const kept = dns.ownImage !== undefined && isMirror(dns.ownImage) ? dns.ownImage : given;
+  const replaced = (key: string, value: unknown): unknown =>
+    key === "image" && value === given ? (image ?? kept) : value;
+  return JSON.parse(JSON.stringify(objects, replaced)) as InstallObject[];
+}
+
+function repositoryOf(image: string): string {
+  return image.replace(/@.*$/, "").replace(/:[^/:]*$/, "");
+}
