@@ -7,12 +7,13 @@ import { LocalStores } from "./local-stores.ts";
 function started() {
   const problems = new Map<string, readonly string[]>();
   const again = new Set<string>();
+  const taken = new Map<string, string>();
   const stores = new LocalStores(
     [],
     {
       dirty: () => undefined,
       slices: () => undefined,
-      taken: () => undefined,
+      taken: (object, ips) => void taken.set(object, ips.join()),
       namespace: () => undefined,
       property: () => undefined,
       problems: (object, list) =>
@@ -24,9 +25,12 @@ function started() {
         for (const key of keys) again.add(`${query} ${key}`);
       },
     },
-    { endpointslices: 100_000, serviceexports: 100_000 },
+    {
+      ...{ endpointslices: 100_000, serviceexports: 100_000 },
+      ...{ serviceimports: 100_000, services: 100_000 },
+    },
   );
-  return { stores, problems, again };
+  return { stores, problems, again, taken };
 }
 
 function slice(namespace: string, i: number, length: number) {
@@ -85,6 +89,52 @@ test("exports with much metadata are limited by namespace", () => {
   for (let i = 0; i < 9; i++) put("greedy", i, "x".repeat(30_000));
   put("shop", 9, "x");
   assert.notEqual(stores.exports.fact("shop/web-9"), undefined);
-  assert.equal([...stores.exports.facts()].length, 4);
+  const whole = [...stores.exports.facts()].filter(({ isReduced }) => !isReduced);
+  assert.equal(whole.length, 4);
+  assert.equal(stores.exports.fact("greedy/web-8")?.isReduced, true, "its condition can say so");
   assert.deepEqual(problems.get("ServiceExports of namespace greedy"), ["too-much-memory"]);
+});
+
+test("imports with long specs or many ports, and Services, are limited by namespace, and their addresses stay taken", () => {
+  const { stores, problems, taken, again } = started();
+  const { serviceimports, services } = stores.sinks();
+  const name = (i: number) => `${"p".repeat(50)}-${i}`;
+  const ports = Array.from({ length: 100 }, (_, i) => ({
+    name: name(i),
+    port: 1 + i,
+    protocol: "TCP",
+  }));
+  const long = { type: "ClusterSetIP", note: "x".repeat(20_000) };
+  for (const [kind, sink, resource, spec, address] of [
+    ["ServiceImport", serviceimports, "serviceimports", long, "ips"],
+    ["ServiceImport", serviceimports, "serviceimports", { type: "ClusterSetIP", ports }, "ips"],
+    ["Service", services, "services", { ipFamilies: ["IPv4"], ports }, "clusterIPs"],
+  ] as const) {
+    const put = (namespace: string, i: number, more: object) =>
+      sink.changed(`${namespace}/web-${i}`, {
+        metadata: {
+          ...{ namespace, name: `web-${i}`, uid: `u${i}`, resourceVersion: "1" },
+          creationTimestamp: `2025-01-01T00:00:0${i}Z`,
+        },
+        spec: { ...more, [address]: [`10.9.0.${i}`] },
+      });
+    stores.listing(resource, true);
+    for (let i = 0; i < 9; i++) put("greedy", i, spec);
+    put("shop", 9, spec);
+    stores.listing(resource, false);
+    const isWhole = (key: "greedy/web-0" | "greedy/web-8" | "shop/web-9") => {
+      const fact =
+        kind === "Service" ? stores.services.fact(key)?.service : stores.imports.fact(key);
+      return fact !== undefined && !fact.isReduced;
+    };
+    assert.deepEqual([isWhole("shop/web-9"), isWhole("greedy/web-0")], [true, true]);
+    assert.equal(isWhole("greedy/web-8"), false);
+    assert.equal(taken.get(`${kind} greedy/web-8`), "10.9.0.8");
+    assert.deepEqual(problems.get(`${kind}s of namespace greedy`), ["too-much-memory"]);
+    for (let i = 0; i < 8; i++) sink.removed(`greedy/web-${i}`);
+    assert.ok(again.has(`${resource} greedy/web-8`));
+    put("greedy", 8, spec);
+    assert.equal(isWhole("greedy/web-8"), true);
+    for (const key of ["greedy/web-8", "shop/web-9"]) sink.removed(key);
+  }
 });

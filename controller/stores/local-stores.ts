@@ -16,7 +16,7 @@ import type {
   ServiceFact,
   SliceFact,
 } from "../model/facts.ts";
-import { MOST_LOCAL_BYTES, MOST_PROBLEMS } from "../model/limits.ts";
+import { type LocalBytes, MOST_LOCAL_BYTES, MOST_PROBLEMS } from "../model/limits.ts";
 import { parseExport } from "../model/parse-export.ts";
 import {
   type FailoverSliceFact,
@@ -34,6 +34,7 @@ import { parseNamespace } from "../model/parse-namespace.ts";
 import { type PropertyFact, parseProperty } from "../model/parse-property.ts";
 import { parseService } from "../model/parse-service.ts";
 import { parseServiceSlice } from "../model/parse-service-slice.ts";
+import { reducedExport, reducedImport, reducedService } from "../model/reduced.ts";
 import type { Dirty } from "../model/task.ts";
 import { FactStore } from "./fact-store.ts";
 import type { Sink } from "./informer.ts";
@@ -59,7 +60,7 @@ export interface LocalStoresEvents {
   room(query: LimitedQuery, keys: Iterable<string>): void;
 }
 
-type LimitedQuery = keyof typeof MOST_LOCAL_BYTES;
+type LimitedQuery = keyof LocalBytes;
 
 /** Caches of the local cluster's objects. */
 export class LocalStores {
@@ -81,6 +82,8 @@ export class LocalStores {
   readonly #quotas: {
     readonly serviceexports: StoreQuota<ExportFact>;
     readonly endpointslices: StoreQuota<SliceFact>;
+    readonly serviceimports: StoreQuota<ImportFact>;
+    readonly services: StoreQuota<AddressedService>;
   };
 
   readonly #dirty: Dirty;
@@ -90,23 +93,34 @@ export class LocalStores {
   constructor(
     clusterSetCidrs: readonly Cidr[],
     events: LocalStoresEvents,
-    limits: Readonly<Record<LimitedQuery, number>> = MOST_LOCAL_BYTES,
+    limits: LocalBytes = MOST_LOCAL_BYTES,
   ) {
     const { dirty } = events;
     this.#dirty = dirty;
     const problems = events.problems.bind(events);
-    const quota = <Fact>(query: LimitedQuery, kind: string, rejected: () => Iterable<string>) => {
+    const quota = <Fact>(
+      query: LimitedQuery,
+      kind: string,
+      store: () => FactStore<Fact>,
+      reduce?: (fact: Fact) => Fact,
+    ) => {
       const limit = { reason: "too-much-memory", most: limits[query], weigh: memorySize } as const;
-      const room = () => events.room(query, rejected());
+      const room = () => events.room(query, store().rejected());
       return new StoreQuota<Fact>({
         ...{ kind, limits: [limit], mostProblems: MOST_PROBLEMS, events: { problems, room } },
         ownerOf: (key) => namesOf(key).namespace,
+        ...(reduce !== undefined && { reduce }),
       });
     };
     this.#quotas = {
-      serviceexports: quota("serviceexports", "ServiceExports", () => this.exports.rejected()),
-      endpointslices: quota("endpointslices", "EndpointSlices", () =>
-        this.serviceSlices.rejected(),
+      serviceexports: quota("serviceexports", "ServiceExports", () => this.exports, reducedExport),
+      endpointslices: quota("endpointslices", "EndpointSlices", () => this.serviceSlices),
+      serviceimports: quota("serviceimports", "ServiceImports", () => this.imports, reducedImport),
+      services: quota(
+        "services",
+        "Services",
+        () => this.services,
+        ({ service, clusterIps }) => ({ service: reducedService(service), clusterIps }),
       ),
     };
     this.namespaces = new FactStore({
@@ -119,6 +133,7 @@ export class LocalStores {
     });
     this.services = new FactStore({
       parse: parseAddressedService,
+      quota: this.#quotas.services,
       changed: ({ key, fact }) => {
         events.taken(`Service ${key}`, fact?.clusterIps ?? []);
         this.exportChanged(keyOf(key));
@@ -139,6 +154,7 @@ export class LocalStores {
     this.imports = new FactStore({
       parse: parseImport,
       written: true,
+      quota: this.#quotas.serviceimports,
       changed: ({ key, fact, isOwnWrite }) => {
         const ips = [...(fact?.ips ?? []), ...(fact?.previousIps ?? [])];
         events.taken(`ServiceImport ${key}`, ips);
