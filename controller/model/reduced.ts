@@ -1,6 +1,7 @@
 import { canonicalAddresses } from "../../api/address.ts";
 import type { Condition } from "./condition.ts";
 import type { ExportFact, ImportFact, ServiceFact } from "./facts.ts";
+import type { ImportedSliceFact } from "./parse-imported-slice.ts";
 
 /** More than the controller writes. */
 const MOST_MESSAGE_CHARACTERS = 4096;
@@ -42,6 +43,11 @@ export function reducedService(fact: ServiceFact): ServiceFact {
     isReduced: true,
     ...(properties !== undefined && { properties: { ...properties, ports: [] } }),
   };
+}
+
+/** What is kept of an imported slice beyond its namespace's share of memory: whose it is, and whether it changes when its cluster is stale. */
+export function reducedImportedSlice(fact: ImportedSliceFact): ImportedSliceFact {
+  return { ...fact, isReduced: true, ports: [] };
 }
 
 /** The first condition of each type, if the controller may have written it. */

@@ -1,6 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { LABEL_SERVICE_SLICE } from "../../api/keys.ts";
+import {
+  CONTROLLER_NAME,
+  FAILOVER_MANAGER,
+  LABEL_MANAGED_BY,
+  LABEL_SERVICE_NAME,
+  LABEL_SERVICE_SLICE,
+  LABEL_SOURCE_CLUSTER,
+} from "../../api/keys.ts";
 import { objectKey } from "../../api/names.ts";
 import { LocalStores } from "./local-stores.ts";
 
@@ -28,6 +35,7 @@ function started() {
     {
       ...{ endpointslices: 100_000, serviceexports: 100_000 },
       ...{ serviceimports: 100_000, services: 100_000 },
+      ...{ importedslices: 100_000, failoverslices: 100_000 },
     },
   );
   return { stores, problems, again, taken };
@@ -138,3 +146,36 @@ test("imports with long specs or many ports, and Services, are limited by namesp
     for (const key of ["greedy/web-8", "shop/web-9"]) sink.removed(key);
   }
 });
+
+for (const [label, manager, object] of [
+  [LABEL_SERVICE_SLICE, FAILOVER_MANAGER, "Failover EndpointSlices"],
+  [LABEL_SERVICE_NAME, CONTROLLER_NAME, "Imported EndpointSlices"],
+] as const) {
+  test(`slices that a tenant labels as the controller's (${object}) are limited by namespace, and stay known, to be deleted`, () => {
+    const { stores, problems } = started();
+    const { endpointslices: sink } = stores.sinks();
+    const store = manager === FAILOVER_MANAGER ? stores.failoverSlices : stores.importedSlices;
+    const ports = Array.from({ length: 100 }, (_, i) => ({
+      ...{ name: `${"p".repeat(50)}-${i}`, port: 1 + i, protocol: "TCP" },
+    }));
+    const put = (namespace: string, i: number) => {
+      const made = slice(namespace, i, 100);
+      const labels = {
+        [label]: "web",
+        [LABEL_MANAGED_BY]: manager,
+        [LABEL_SOURCE_CLUSTER]: "c2",
+      };
+      const metadata = { ...made.metadata, labels, resourceVersion: "1" };
+      sink.changed(`${namespace}/web-${i}`, { ...made, metadata, ports });
+    };
+    stores.listing("endpointslices", true);
+    for (let i = 0; i < 9; i++) put("greedy", i);
+    put("shop", 9);
+    stores.listing("endpointslices", false);
+    assert.deepEqual(problems.get(`${object} of namespace greedy`), ["too-much-memory"]);
+    const whole = [...store.facts()].filter(({ ports }) => ports.length > 0);
+    assert.ok(whole.length < 9, `${whole.length}`);
+    assert.ok(whole.some(({ key }) => key === "shop/web-9"));
+    assert.equal(store.size, 10);
+  });
+}
