@@ -87,7 +87,8 @@ export const MOST_LOCAL_BYTES: LocalBytes = {
   failoverslices: 67_108_864,
   /** Twice the characters that a registry has room for. */
   serviceexports: 33_554_432,
-  /** About 100,000 of a few ports each, as agents keep. */
-  serviceimports: 67_108_864,
+  /** Twice what agents keep, because they show the exports of all clusters: 25,000 with those of ten. */
+  serviceimports: 134_217_728,
+  /** Of about 80,000 of a few ports each. */
   services: 67_108_864,
 };
