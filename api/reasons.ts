@@ -210,7 +210,7 @@ export const REASONS = {
   "too-many-records":
     "A namespace has more exports than its share of a registry's 10,000: its newest are ignored until others are deleted.",
   "too-much-memory":
-    "The objects of a namespace take more memory than its share: of 64 MiB of ServiceImports on a node, and in a controller of 128 MiB of Services' slices and of 32 MiB of ServiceExports. The newest ones are ignored until others are deleted.",
+    "The objects of a namespace take more memory than its share: of 64 MiB of ServiceImports on a node, and in a controller of 128 MiB of Services' slices, of 32 MiB of ServiceExports, of 64 MiB of Services, of 128 MiB each of ServiceImports and imported slices, and of 64 MiB of failover slices. The newest ones are ignored until others are deleted; a controller keeps the addresses of Services and ServiceImports taken.",
   "too-many-problems":
     "Objects have more problems than the agent or the controller stores (10,000 of one kind of object, of a node or a registry), and a namespace has more than its share: further problems are not listed.",
 

@@ -21,6 +21,8 @@ export interface StoreQuotaOptions<Fact> {
   readonly mostProblems: number;
   /** The namespace of the Service of an object. */
   readonly ownerOf: (key: string) => string;
+  /** What is kept of a fact without room: little, and what nothing else may take meanwhile. Absent: nothing. */
+  readonly reduce?: (fact: Fact) => Fact;
   readonly events: StoreQuotaEvents;
 }
 
@@ -93,13 +95,19 @@ export class StoreQuota<Fact> {
     const { fact, ...rest } = parsed;
     const applicant: Applicant = { key, owner: this.#options.ownerOf(key), since };
     const isTaken = this.#facts.take(applicant, fact);
+    const kept = isTaken ? fact : this.reduced(fact);
     const problems = isTaken ? rest.problems : [];
     const areTaken = this.#problems.take(applicant, problems.length > 0 ? problems : undefined);
     return {
       ...rest,
-      ...(isTaken && fact !== undefined && { fact }),
+      ...(kept !== undefined && { fact: kept }),
       problems: areTaken ? problems : [],
     };
+  }
+
+  /** What is kept of a fact without room. */
+  reduced(fact: Fact | undefined): Fact | undefined {
+    return fact === undefined ? undefined : this.#options.reduce?.(fact);
   }
 
   #eventsOf<Part>(

@@ -162,6 +162,27 @@ test("leave: what a user may not delete, or change in CoreDNS, is named before a
   );
 });
 
+test("leave: rights by name (resourceNames) are enough, and an object that has none is named", async () => {
+  const review = answering((body) => {
+    const { verb, resource, name } = field(field(body, "spec"), "resourceAttributes") as Record<
+      string,
+      unknown
+    >;
+    const isNamed = resource === "serviceexports" && verb === "delete";
+    return { status: { allowed: !isNamed || (name !== undefined && name !== "cart") } };
+  });
+  await using one = await leaver({
+    answerTo: ({ url = "" }) => (url.endsWith("/selfsubjectaccessreviews") ? review : undefined),
+  });
+  using operator = new CommandLine({ one: one.inline });
+  const { code, note } = await operator.run(...LEAVE);
+  assert.equal(code, 1, note);
+  assert.match(
+    note,
+    /^error: one: you may not delete serviceexports.multicluster.x-k8s.io cart in namespace shop\.\n$/,
+  );
+});
+
 test("leave --dry-run=server: the API server checks the deletion of what controllers wrote", async () => {
   const checked: string[] = [];
   const check = answering((body, url) => {

@@ -25,36 +25,57 @@ export async function minorVersion(on: Cluster, signal: AbortSignal): Promise<nu
   return Number.parseInt(String(field(version, "minor")), 10);
 }
 
-/** Which of some rights this user lacks, as sentences. Rejects with an ApiFault. */
+/**
+ * Which of some rights this user lacks, as sentences. A right for all objects of a kind is enough, and so are rights for each of them by name (`resourceNames`).
+ * Rejects with an ApiFault.
+ */
 export async function missingRights(
   on: Cluster,
   rights: readonly Right[],
   signal: AbortSignal,
 ): Promise<string[]> {
-  const asked = new Map(
-    rights.map(({ verb, object, named = false }) => {
-      const { group, resource } = resourceOf(object);
-      const { namespace, name } = object.metadata;
-      const where = namespace === undefined ? "" : ` in namespace ${namespace}`;
-      const kind = group === "" ? resource : `${resource}.${group}`;
-      const attributes = {
-        ...{ verb, group, resource },
-        ...(namespace !== undefined && { namespace }),
-        ...(named && { name }),
-      };
-      const what = named ? `${kind} ${name}` : kind;
-      return [`${on.context}: you may not ${verb} ${what}${where}.`, attributes] as const;
-    }),
-  );
+  const kinds = Map.groupBy(rights, (right) => sentenceOf(on, right));
+  const lacks = async (right: Right, named: boolean) =>
+    !(await isAllowed(on, { ...right, named }, signal));
   const answers = await Promise.all(
-    [...asked].map(async ([sentence, resourceAttributes]) => {
-      const body = { ...REVIEW, spec: { resourceAttributes } };
-      const path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
-      const review = await answer(on, path, signal, { method: "POST", body });
-      return fieldAt(review, "status", "allowed") === true ? [] : [sentence];
+    [...kinds].map(async ([sentence, [first, ...others]]) => {
+      if (first === undefined || !(await lacks(first, first.named ?? false))) return [];
+      // Without a right for the first object, the others are not asked for: there may be thousands.
+      if (first.named || (await lacks(first, true))) return [sentence];
+      const missing: string[] = [];
+      for (const one of others)
+        if (await lacks(one, true)) missing.push(sentenceOf(on, { ...one, named: true }));
+      return [...new Set(missing)];
     }),
   );
   return answers.flat();
+}
+
+function sentenceOf({ context }: Cluster, { verb, object, named = false }: Right): string {
+  const { group, resource } = resourceOf(object);
+  const { namespace, name } = object.metadata;
+  const kind = group === "" ? resource : `${resource}.${group}`;
+  const what = named ? `${kind} ${name}` : kind;
+  const where = namespace === undefined ? "" : ` in namespace ${namespace}`;
+  return `${context}: you may not ${verb} ${what}${where}.`;
+}
+
+async function isAllowed(
+  on: Cluster,
+  { verb, object, named = false }: Right,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const { group, resource } = resourceOf(object);
+  const { namespace, name } = object.metadata;
+  const resourceAttributes = {
+    ...{ verb, group, resource },
+    ...(namespace !== undefined && { namespace }),
+    ...(named && { name }),
+  };
+  const body = { ...REVIEW, spec: { resourceAttributes } };
+  const path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+  const review = await answer(on, path, signal, { method: "POST", body });
+  return fieldAt(review, "status", "allowed") === true;
 }
 
 async function answer(

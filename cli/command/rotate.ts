@@ -65,7 +65,7 @@ function rotate(
       );
       const rotations = await Promise.all(handovers.map((one) => readRotation(one, all)));
       return {
-        changes: rotateChanges(rotations, terminal.timeOfDay()),
+        changes: rotateChanges(rotations),
         question: printable`Continue?`,
         force: true,
         nothing: printable`there are no pairs of clusters: name all members`,

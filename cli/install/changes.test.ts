@@ -178,19 +178,33 @@ const HANDOVER = meshHandover(C1, C2);
 const token = (name: string, created: string) => ({ name, created, token: name, used: true });
 
 test("rotate: a second token, the kubeconfig, and the end of the first token once the second is in use", () => {
-  const tokens = [token("c2", "2026-01-01")];
-  const changes = rotateChanges([{ handover: HANDOVER, tokens, used: "c2" }], 0);
+  const tokens = [token("c2", "2026-01-01T09:45:12Z")];
+  const changes = rotateChanges([{ handover: HANDOVER, tokens, used: "c2" }]);
   assert.deepEqual(changes.map(said), [
-    "0 at-c1 put clusterset-registry-c1/secret/c2-19700101t000000 until token",
+    "0 at-c1 put clusterset-registry-c1/secret/c2-after-20260101t094512 until token",
     "1 at-c2 hand-over clusterset-proxy/secret/peer-c1 until token-use",
     "2 at-c1 remove clusterset-registry-c1/secret/c2",
+  ]);
+});
+
+test("rotate: two at the same time make one token, and the next rotation another one, also within a second", () => {
+  const created = "2026-01-01T09:45:12Z";
+  const puts = (...names: readonly string[]) => {
+    const tokens = names.map((name) => token(name, created));
+    const used = names.at(-1);
+    return rotateChanges([{ handover: HANDOVER, tokens, used }]).filter(({ act }) => act === "put");
+  };
+  const [first] = puts("c2");
+  assert.deepEqual(puts("c2"), [first], "planned at another time");
+  assert.deepEqual(puts("c2-after-20260101t094512").map(said), [
+    "0 at-c1 put clusterset-registry-c1/secret/c2-after-20260101t094512n until token",
   ]);
 });
 
 test("rotate: a rotation that broke off continues with the newer token, whether the reader has it or not", () => {
   const tokens = [token("old", "2026-01-01"), token("new", "2026-02-01")];
   for (const used of ["old", "new"])
-    assert.deepEqual(rotateChanges([{ handover: HANDOVER, tokens, used }], 0).map(said), [
+    assert.deepEqual(rotateChanges([{ handover: HANDOVER, tokens, used }]).map(said), [
       "1 at-c2 hand-over clusterset-proxy/secret/peer-c1 until token-use",
       "2 at-c1 remove clusterset-registry-c1/secret/old",
     ]);

@@ -14,16 +14,16 @@ const STAGE = { token: 0, kubeconfig: 1, end: 2 } as const;
 
 /**
  * The changes of a rotation: a second token, then the kubeconfig, then, once the API server has seen it in use, the end of the others. So
- * no watch lacks a valid token. A rotation that broke off continues. `timeOfDay`: milliseconds since 1970. PURE.
+ * no watch lacks a valid token. A rotation that broke off continues. PURE.
  */
-export function rotateChanges(rotations: readonly Rotation[], timeOfDay: number): Change[] {
+export function rotateChanges(rotations: readonly Rotation[]): Change[] {
   return rotations.flatMap(({ handover, tokens, used }): Change[] => {
     const { from, namespace, account, to } = handover;
     const fresh = freshOf(
       tokens,
       tokens.find(({ token }) => token !== undefined && token === used),
     );
-    const name = fresh?.name ?? `${account}-${stamp(timeOfDay)}`;
+    const name = fresh?.name ?? nextName(account, tokens);
     const token = { namespace, account, name };
     const made: Change = {
       ...{ on: from, stage: STAGE.token, act: "put", object: tokenSecret(token) },
@@ -63,10 +63,13 @@ function freshOf(
   return later ?? used;
 }
 
-/** Such as `20261124t094512`. */
-function stamp(timeOfDay: number): string {
-  return new Date(timeOfDay)
-    .toISOString()
-    .replaceAll(/[-:]|\..*/g, "")
-    .toLowerCase();
+/**
+ * The name of the Secret of the next token, such as `c2-after-20261124t094512`, the creation of the newest one: two rotations at the same time make the same
+ * token, and both delete the one before. PURE.
+ */
+function nextName(account: string, tokens: readonly TokenSecret[]): string {
+  const stamp = (tokens.at(-1)?.created ?? "").replaceAll(/[^0-9TZ]/g, "").replace("Z", "");
+  let name = `${account}-after-${stamp}`.toLowerCase();
+  while (tokens.some((one) => one.name === name)) name += "n";
+  return name;
 }

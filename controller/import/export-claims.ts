@@ -118,7 +118,8 @@ function failedText(rejected: Rejected | undefined): string {
   return `This cluster's registry rejects it, or a part of it: ${rejected.reason}: ${rejected.message}`;
 }
 
-const WITHHELD = "Not published: this namespace has its share of what other clusters read.";
+const WITHHELD =
+  "Not published: this namespace has its share of what controllers keep and other clusters read.";
 const LEFT_OUT = "EndpointsLeftOut" satisfies ReadyReason;
 const OUTSIDE = "outside-endpoint-cidrs" satisfies Reason;
 const REJECTED: LeftOut = { users: "other cluster", reasons: [], detail: [] };

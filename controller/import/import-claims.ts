@@ -93,12 +93,27 @@ export function rejectedEvent({ reason, message }: Rejected, what: string): Cond
 }
 
 /** The present condition `Ready` of an import that is not changed, with the reason. Empty if there is none. */
-export function frozenClaims(seen: readonly Condition[]): Claim[] {
+export function frozenClaims(seen: readonly Condition[], why: Reason = "not-heard"): Claim[] {
   const ready = seen.filter(({ type }) => type === HEADLESS_READY.type);
   return ready.map(({ type, status, reason, message }) => ({
     ...{ type, status, reason },
-    message: withOmissions(withRotation(message), ["not-heard"]),
+    message: withOmissions(withRotation(message), [why]),
   }));
+}
+
+const NO_ROOM = "too-much-memory" satisfies Reason;
+
+/** Condition of an import that is not changed, because its namespace has its share of the controller's memory. */
+export function noRoomClaims(seen: readonly Condition[]): Claim[] {
+  const present = frozenClaims(seen, NO_ROOM);
+  if (present.length > 0) return present;
+  const message = `${NO_ROOM}: this namespace has its share of the controller's memory.`;
+  return [{ type: HEADLESS_READY.type, status: "False", reason: "Pending", message }];
+}
+
+/** True for a condition of `noRoomClaims`. */
+export function saysNoRoom({ type, message }: Pick<Condition, "message" | "type">): boolean {
+  return type === HEADLESS_READY.type && message.includes(NO_ROOM);
 }
 
 const LACK = /^range-(exhausted|missing|share): /;

@@ -17,6 +17,7 @@ import {
 import type { VipPool } from "../allocate/pool.ts";
 import type { ExportRecord } from "../model/facts.ts";
 import { parseImport } from "../model/parse-import.ts";
+import { reducedImport } from "../model/reduced.ts";
 
 const MESSAGE = "ClusterSetIP 241.0.245.1.";
 const READY = { type: "Ready", status: "True", reason: "Ready", message: MESSAGE };
@@ -323,4 +324,21 @@ test("C06: there are as many families as VIPs, in the same order, one each", () 
 test("without exports and import there is no desired import", () => {
   assert.equal(wanted({}), undefined);
   assert.equal(wanted({ allSynced: false, isSynced: () => false }), undefined);
+});
+
+test("a user's import whose spec is not kept is not adopted, keeps its VIP, and says so until there is room", () => {
+  const whole = byHand({ ips: ["1.2.3.4"] });
+  const seen = reducedImport(whole);
+  const made = wanted({ seen, records: [exportRecord()] });
+  assert.deepEqual(
+    [made?.reason, made?.object, made?.importing, made?.vips],
+    ["too-much-memory", undefined, undefined, ["1.2.3.4"]],
+  );
+  const [claim] = made?.status?.claims ?? [];
+  assert.match(`${claim?.status} ${claim?.message}`, /^False too-much-memory: /);
+  assert.equal(wanted({ seen })?.reason, "by-hand", "nothing would be written of its spec");
+  assert.ok(made !== undefined);
+  const { status: told } = status(made, seen);
+  const again = wanted({ seen: byHand({ ips: ["1.2.3.4"] }, told as object) });
+  assert.deepEqual(again?.status?.claims, [{ ...READY, message: "ClusterSetIP 1.2.3.4." }]);
 });

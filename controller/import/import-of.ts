@@ -14,7 +14,14 @@ import type { MergedService } from "../merge/merged.ts";
 import type { Claim } from "../model/condition.ts";
 import type { ImportFact } from "../model/facts.ts";
 import type { Manifest } from "../model/manifest.ts";
-import { frozenClaims, HEADLESS_READY, isLack, readyClaim } from "./import-claims.ts";
+import {
+  frozenClaims,
+  HEADLESS_READY,
+  isLack,
+  noRoomClaims,
+  readyClaim,
+  saysNoRoom,
+} from "./import-claims.ts";
 import { authoredIps, exportedImport, givenVips, releasedImport } from "./import-manifest.ts";
 import type { Importing } from "./imported-slices.ts";
 import { type VipRules, vipFaults } from "./vip-faults.ts";
@@ -41,7 +48,7 @@ export interface ImportInput extends VipRules {
 /** The reason of an import's state. */
 export type ImportReason = Extract<
   Reason,
-  "adopted" | "by-hand" | "exported" | "not-heard" | "released" | "withdrawn"
+  "adopted" | "by-hand" | "exported" | "not-heard" | "released" | "too-much-memory" | "withdrawn"
 >;
 
 /** The wanted status; absent fields are not ours. */
@@ -75,9 +82,11 @@ export function importOf(input: ImportInput): ImportWanted | undefined {
     // The import stays; slices of known clusters are still updated.
     const families = seen.families.length > 0 ? seen.families : FAMILIES;
     const status = frozenStatus(seen, input);
-    const importing = { ...seen, families };
+    const ports = seen.isReduced ? (merged?.ports ?? []) : seen.ports;
+    const importing = { ...seen, families, ports };
     return { reason: "not-heard", ...(status !== undefined && { status }), importing };
   }
+  if (seen?.isReduced && isAuthored(seen, merged)) return reduced(seen, input);
   if (merged !== undefined) return exported(merged, input);
   if (seen === undefined) return undefined;
   if (seen.origin === "created") return { reason: "withdrawn", remove: true };
@@ -88,6 +97,28 @@ export function importOf(input: ImportInput): ImportWanted | undefined {
     return { reason: "released", object: releasedImport(seen), vips, status };
   }
   return byHand(seen, input);
+}
+
+/** True if what a user wrote would be kept in the import, or restored. */
+function isAuthored({ origin }: ImportFact, merged: MergedService | undefined): boolean {
+  return origin === "adopted" || (origin === undefined && merged !== undefined);
+}
+
+/** An import of a user whose spec is not known does not change. Its endpoints follow, and its VIPs stay its own. */
+function reduced(seen: ImportFact, input: ImportInput): ImportWanted {
+  const { merged } = input;
+  const isAdopted = seen.origin === "adopted";
+  const families = seen.families.length > 0 ? seen.families : FAMILIES;
+  return {
+    reason: "too-much-memory",
+    vips: ownOf([...seen.ips, ...seen.previousIps], input),
+    status: {
+      ...(isAdopted && { clusters: merged?.contributors ?? [] }),
+      ...(isAdopted && merged !== undefined && { endpointSliceObjects: "Present" as const }),
+      claims: noRoomClaims(seen.conditions),
+    },
+    ...(isAdopted && merged !== undefined && { importing: { ...merged, families } }),
+  };
 }
 
 /** True if the import must not change, because a cluster that took part is unknown. */
@@ -148,7 +179,7 @@ function byHand(seen: ImportFact, input: ImportInput): ImportWanted {
   const { pool } = input;
   const reason = "by-hand";
   if (seen.headless) return { reason };
-  const lacked = seen.conditions.some(isLack);
+  const lacked = seen.conditions.some((one) => isLack(one) || saysNoRoom(one));
   if (seen.ips.length > 0) {
     const listed = seen.ips.map(parseAddress).filter(isAddress);
     const vips = ownOf(seen.ips, input);

@@ -21,7 +21,8 @@ export function retentionOf(
   slice: ImportedSliceFact,
   { service, isInRotation, record }: Retention,
 ): "changed" | "kept" | "removed" {
-  const ports = record === undefined ? slice.ports : retainedPorts(service, record)(slice);
+  const isKnown = record !== undefined && slice.isReduced === undefined;
+  const ports = isKnown ? retainedPorts(service, record)(slice) : slice.ports;
   if (typeof ports === "string") return "removed";
   const turns = !isInRotation && (service.headless ? slice.held : slice.ready);
   const isSame = ports.map(joint).join() === slice.ports.map(joint).join();

@@ -45,6 +45,8 @@ export interface ServiceFact {
   readonly publishesUnready?: boolean;
   /** `ANNOTATION_CLUSTER_IP_FAILOVER`; absent: the Namespace decides. */
   readonly failover?: boolean;
+  /** Its namespace has its share of memory, and large parts are not kept (`reduced.ts`). */
+  readonly isReduced?: true;
 }
 
 /** A ServiceExport of this cluster. */
@@ -57,6 +59,8 @@ export interface ExportFact {
   readonly metadata: ExportedMetadata;
   /** By any writer. */
   readonly conditions: readonly Condition[];
+  /** Its namespace has its share of memory, and large parts are not kept (`reduced.ts`). */
+  readonly isReduced?: true;
 }
 
 /** An endpoint with all that other clusters need. */
@@ -142,6 +146,8 @@ export interface ImportFact {
   /** `status.clusters`. */
   readonly clusters: readonly string[];
   readonly conditions: readonly Condition[];
+  /** Its namespace has its share of memory, and large parts are not kept (`reduced.ts`). */
+  readonly isReduced?: true;
 }
 
 /** A namespace. */

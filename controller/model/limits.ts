@@ -65,10 +65,30 @@ export const MOST_REGISTRY_OBJECTS = {
   leases: 1000,
 } as const;
 
+/** Bytes by resource; of EndpointSlices that the controller writes, or that somebody labels so, apart. */
+export type LocalBytes = Readonly<
+  Record<
+    | "endpointslices"
+    | "failoverslices"
+    | "importedslices"
+    | "serviceexports"
+    | "serviceimports"
+    | "services",
+    number
+  >
+>;
+
 /** Memory of what the controller keeps of its own cluster's objects, which namespaces share, in bytes as `memorySize` estimates them. */
-export const MOST_LOCAL_BYTES = {
+export const MOST_LOCAL_BYTES: LocalBytes = {
   /** Slices of Services, exported or not, because an export may be created later: of 600,000 plain endpoints. */
   endpointslices: 134_217_728,
+  /** Of one to three ports, more than 200,000. */
+  importedslices: 134_217_728,
+  failoverslices: 67_108_864,
   /** Twice the characters that a registry has room for. */
   serviceexports: 33_554_432,
-} as const;
+  /** Twice what agents keep, because they show the exports of all clusters: 25,000 with those of ten. */
+  serviceimports: 134_217_728,
+  /** Of about 80,000 of a few ports each. */
+  services: 67_108_864,
+};

@@ -34,6 +34,8 @@ export interface ImportedSliceFact {
   readonly ready: boolean;
   /** Has an endpoint that is not ready, but serves, and does not terminate: of a cluster out of rotation, or held back by its exporter. */
   readonly held: boolean;
+  /** Its namespace has its share of memory, and its ports are not kept. */
+  readonly isReduced?: true;
 }
 
 /** True for an EndpointSlice that the controller imported, valid or not. */

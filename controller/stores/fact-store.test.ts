@@ -177,8 +177,11 @@ test("problems are stored and reported up to their limit", () => {
   for (let i = 0; i < 100; i++) assert.deepEqual(put(`flood-${i}`, "bad"), []);
   assert.equal(store.size, 2);
   assert.deepEqual(put("d", 1), ["n/d: 1"], "a valid object is stored");
+  assert.ok(store.rejected().has("n/c"), "read again when there is room");
   for (let i = 0; i < 100; i++) remove(`flood-${i}`);
+  assert.deepEqual([...store.rejected()], ["n/c"]);
   assert.deepEqual(remove("c"), [ENDED]);
+  assert.equal(store.rejected().size, 0);
   assert.deepEqual(remove("a"), ["problems of x", "n/a: undefined"]);
   assert.deepEqual(put("c", "bad"), [WRONG, "n/c: undefined"]);
 });

@@ -84,6 +84,8 @@ export class FactStore<Fact> {
   readonly #rejected = new KeyGroups();
   /** Their groups, by key. */
   readonly #rejectedIn = new Map<string, ObjectKey | undefined>();
+  /** Objects with problems over the quota, which are not reported. */
+  readonly #untold = new Set<string>();
   /** Keys of retained objects: the last list lacked them. A deletion in a watch is final at once. */
   readonly #missing = new Set<string>();
   readonly #writes = new Map<string, OwnWrite>();
@@ -152,9 +154,9 @@ export class FactStore<Fact> {
     return [...this.keysOf(group)].flatMap((key) => this.fact(key) ?? []);
   }
 
-  /** Keys of objects over the quota. */
-  rejected(): Iterable<string> {
-    return this.#rejectedIn.keys();
+  /** Keys of objects that are over the quota, or whose problems are. */
+  rejected(): ReadonlySet<string> {
+    return new Set([...this.#rejectedIn.keys(), ...this.#untold]);
   }
 
   /** Why objects of a group, or parts of them, are left out. */
@@ -195,6 +197,8 @@ export class FactStore<Fact> {
     const since = createdOf(object);
     const parsed = quota?.admit(key, since, read) ?? read;
     this.#missing.delete(key);
+    if (parsed.problems.length < read.problems.length) this.#untold.add(key);
+    else this.#untold.delete(key);
     const group = groupOf?.(key, object, parsed.fact);
     const turned = this.#note(key, group);
     const isNothing = parsed.fact === undefined && parsed.problems.length === 0;
@@ -238,6 +242,7 @@ export class FactStore<Fact> {
       this.#retain(key, before, before.fact);
       return;
     }
+    this.#untold.delete(key);
     quota?.admit(key, 0, { object: key, problems: [] });
     this.#remove(key, before, this.#note(key, undefined));
   }
@@ -261,20 +266,23 @@ export class FactStore<Fact> {
   #evictFact(key: string): void {
     const before = this.#entries.get(key);
     if (before?.fact === undefined) return;
+    const { quota, written = false } = this.#options;
     const { group, problems } = before;
+    const fact = quota?.reduced(before.fact);
     this.#note(key, group);
-    if (this.#options.written !== true && problems.length === 0) {
+    if (fact === undefined && !written && problems.length === 0) {
       this.#remove(key, before);
       return;
     }
     this.#missing.delete(key);
-    this.#put(key, { ...before, fact: undefined }, before);
-    this.#options.changed({ key, fact: undefined, group, isOwnWrite: false });
+    this.#put(key, { ...before, fact }, before);
+    this.#options.changed({ key, fact, group, isOwnWrite: false });
   }
 
   #evictProblems(key: string): void {
     const before = this.#entries.get(key);
     if (before === undefined || before.problems.length === 0) return;
+    this.#untold.add(key);
     this.#options.problems(before.object, []);
     this.#put(key, { ...before, problems: [] }, before);
   }

@@ -16,7 +16,7 @@ import type {
   ServiceFact,
   SliceFact,
 } from "../model/facts.ts";
-import { MOST_LOCAL_BYTES, MOST_PROBLEMS } from "../model/limits.ts";
+import { type LocalBytes, MOST_LOCAL_BYTES, MOST_PROBLEMS } from "../model/limits.ts";
 import { parseExport } from "../model/parse-export.ts";
 import {
   type FailoverSliceFact,
@@ -34,6 +34,12 @@ import { parseNamespace } from "../model/parse-namespace.ts";
 import { type PropertyFact, parseProperty } from "../model/parse-property.ts";
 import { parseService } from "../model/parse-service.ts";
 import { parseServiceSlice } from "../model/parse-service-slice.ts";
+import {
+  reducedExport,
+  reducedImport,
+  reducedImportedSlice,
+  reducedService,
+} from "../model/reduced.ts";
 import type { Dirty } from "../model/task.ts";
 import { FactStore } from "./fact-store.ts";
 import type { Sink } from "./informer.ts";
@@ -56,10 +62,14 @@ export interface LocalStoresEvents {
   property(): void;
   problems(object: string, problems: readonly Problem[]): void;
   /** There is room for objects of a query that were left out: they must be listed again. */
-  room(query: LimitedQuery, keys: Iterable<string>): void;
+  room(query: keyof typeof LOCAL_QUERIES, keys: Iterable<string>): void;
 }
 
-type LimitedQuery = keyof typeof MOST_LOCAL_BYTES;
+/** The quota of a store, and the query that fills it. */
+interface QueryQuota {
+  readonly query: string;
+  readonly quota: Pick<StoreQuota<unknown>, "begin" | "end">;
+}
 
 /** Caches of the local cluster's objects. */
 export class LocalStores {
@@ -78,10 +88,7 @@ export class LocalStores {
   readonly ipAddresses: FactStore<IpAddressFact>;
   readonly vipHolders = new VipHolders();
   /** Namespaces share what is kept of what tenants may write in any amount. */
-  readonly #quotas: {
-    readonly serviceexports: StoreQuota<ExportFact>;
-    readonly endpointslices: StoreQuota<SliceFact>;
-  };
+  readonly #quotas: QueryQuota[] = [];
 
   readonly #dirty: Dirty;
   /** Namespaces that ask for ClusterIP failover of all their Services. */
@@ -90,24 +97,27 @@ export class LocalStores {
   constructor(
     clusterSetCidrs: readonly Cidr[],
     events: LocalStoresEvents,
-    limits: Readonly<Record<LimitedQuery, number>> = MOST_LOCAL_BYTES,
+    limits: LocalBytes = MOST_LOCAL_BYTES,
   ) {
     const { dirty } = events;
     this.#dirty = dirty;
     const problems = events.problems.bind(events);
-    const quota = <Fact>(query: LimitedQuery, kind: string, rejected: () => Iterable<string>) => {
-      const limit = { reason: "too-much-memory", most: limits[query], weigh: memorySize } as const;
-      const room = () => events.room(query, rejected());
-      return new StoreQuota<Fact>({
+    const quota = <Fact>(
+      query: keyof typeof LOCAL_QUERIES,
+      kind: string,
+      most: number,
+      store: () => FactStore<Fact>,
+      reduce?: (fact: Fact) => Fact,
+    ): StoreQuota<Fact> => {
+      const limit = { reason: "too-much-memory", most, weigh: memorySize } as const;
+      const room = () => events.room(query, store().rejected());
+      const made = new StoreQuota<Fact>({
         ...{ kind, limits: [limit], mostProblems: MOST_PROBLEMS, events: { problems, room } },
         ownerOf: (key) => namesOf(key).namespace,
+        ...(reduce !== undefined && { reduce }),
       });
-    };
-    this.#quotas = {
-      serviceexports: quota("serviceexports", "ServiceExports", () => this.exports.rejected()),
-      endpointslices: quota("endpointslices", "EndpointSlices", () =>
-        this.serviceSlices.rejected(),
-      ),
+      this.#quotas.push({ query, quota: made });
+      return made;
     };
     this.namespaces = new FactStore({
       parse: parseNamespace,
@@ -119,6 +129,13 @@ export class LocalStores {
     });
     this.services = new FactStore({
       parse: parseAddressedService,
+      quota: quota(
+        "services",
+        "Services",
+        limits.services,
+        () => this.services,
+        ({ service, clusterIps }) => ({ service: reducedService(service), clusterIps }),
+      ),
       changed: ({ key, fact }) => {
         events.taken(`Service ${key}`, fact?.clusterIps ?? []);
         this.exportChanged(keyOf(key));
@@ -129,7 +146,13 @@ export class LocalStores {
     this.exports = new FactStore({
       parse: parseExport,
       written: true,
-      quota: this.#quotas.serviceexports,
+      quota: quota(
+        "serviceexports",
+        "ServiceExports",
+        limits.serviceexports,
+        () => this.exports,
+        reducedExport,
+      ),
       changed: ({ key, isOwnWrite }) => {
         if (isOwnWrite) return;
         for (const kind of ["import", "export", "status"] as const) dirty(kind, keyOf(key));
@@ -139,6 +162,13 @@ export class LocalStores {
     this.imports = new FactStore({
       parse: parseImport,
       written: true,
+      quota: quota(
+        "serviceimports",
+        "ServiceImports",
+        limits.serviceimports,
+        () => this.imports,
+        reducedImport,
+      ),
       changed: ({ key, fact, isOwnWrite }) => {
         const ips = [...(fact?.ips ?? []), ...(fact?.previousIps ?? [])];
         events.taken(`ServiceImport ${key}`, ips);
@@ -152,7 +182,12 @@ export class LocalStores {
     });
     this.serviceSlices = new FactStore({
       parse: (object) => parseServiceSlice(object, clusterSetCidrs),
-      quota: this.#quotas.endpointslices,
+      quota: quota(
+        "endpointslices",
+        "EndpointSlices",
+        limits.endpointslices,
+        () => this.serviceSlices,
+      ),
       groupOf: (key, object) => owner(key, object, LABEL_SERVICE_SLICE),
       changed: ({ group }) => {
         if (group === undefined) return;
@@ -166,6 +201,13 @@ export class LocalStores {
     this.importedSlices = new FactStore({
       parse: parseImportedSlice,
       written: true,
+      quota: quota(
+        "endpointslices",
+        "Imported EndpointSlices",
+        limits.importedslices,
+        () => this.importedSlices,
+        reducedImportedSlice,
+      ),
       groupOf: (key, object) => owner(key, object, LABEL_SERVICE_NAME),
       changed: ({ group, isOwnWrite }) => {
         if (group !== undefined && !isOwnWrite) dirty("import", group);
@@ -175,6 +217,12 @@ export class LocalStores {
     this.failoverSlices = new FactStore({
       parse: parseFailoverSlice,
       written: true,
+      quota: quota(
+        "endpointslices",
+        "Failover EndpointSlices",
+        limits.failoverslices,
+        () => this.failoverSlices,
+      ),
       groupOf: (key, object) => {
         const { namespace, name } = namesOf(key);
         return objectKey(namespace, serviceOfFailoverSlice(name, object));
@@ -206,8 +254,8 @@ export class LocalStores {
 
   /** A list of a query begins, or is complete or interrupted. */
   listing(query: string, isListing: boolean): void {
-    for (const [name, quota] of Object.entries(this.#quotas)) {
-      if (name !== query) continue;
+    for (const { query: of, quota } of this.#quotas) {
+      if (of !== query) continue;
       if (isListing) quota.begin();
       else quota.end();
     }

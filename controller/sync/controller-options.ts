@@ -1,6 +1,7 @@
 import type { Clock } from "../../common/clock.ts";
 import type { ApiServer } from "../../common/kubernetes/api-server.ts";
 import type { ControllerConfig } from "../config/config.ts";
+import type { LocalBytes } from "../model/limits.ts";
 import type { Observer } from "../observe/observer.ts";
 import type { PeerFact } from "../peers/parse-peer.ts";
 import type { Follow } from "../stores/informer.ts";
@@ -23,4 +24,6 @@ export interface ControllerOptions {
   /** Wall-clock time, for conditions and Events. */
   readonly today: () => Date;
   readonly events: Observer;
+  /** Absent: `MOST_LOCAL_BYTES`. */
+  readonly localBytes?: LocalBytes;
 }

@@ -36,15 +36,19 @@ export class LocalCluster {
     const { api, clock, config, events } = options;
     const follow = options.follow(api);
     const addresses = new TakenAddresses(config.clusterSetCidrs);
-    const own = new LocalStores(config.clusterSetCidrs, {
-      dirty,
-      namespace,
-      property,
-      slices: (service) => this.hold.serviceChanged(service),
-      taken: (object, ips) => addresses.take(object, ips),
-      problems: (object, problems) => events.problems(undefined, object, problems),
-      room: (query, keys) => this.informers.byResource[query].reflector.again(keys),
-    });
+    const own = new LocalStores(
+      config.clusterSetCidrs,
+      {
+        dirty,
+        namespace,
+        property,
+        slices: (service) => this.hold.serviceChanged(service),
+        taken: (object, ips) => addresses.take(object, ips),
+        problems: (object, problems) => events.problems(undefined, object, problems),
+        room: (query, keys) => this.informers.byResource[query].reflector.again(keys),
+      },
+      options.localBytes,
+    );
     this.addresses = addresses;
     this.stores = own;
     this.nodes = new LocalNodes({

@@ -64,7 +64,8 @@ export class LocalExports {
   begin(): void {
     const { own } = this.#options;
     for (const { key, created, metadata } of own.exports.facts()) {
-      const isValid = own.services.fact(key)?.service?.properties !== undefined;
+      const isValid =
+        own.services.fact(key)?.service?.properties !== undefined && !this.#isReduced(key);
       const publishable = { record: { metadata }, slices: own.serviceSlices.factsOf(key) };
       this.#limits.set(key, created, isValid ? publishable : undefined);
     }
@@ -76,24 +77,34 @@ export class LocalExports {
     const { dirty, own } = this.#options;
     const exported = this.#exported(key);
     const isValid = exported?.valid === "Valid";
+    const isReduced = this.#isReduced(key);
     const created = own.exports.fact(key)?.created ?? 0;
-    this.#limits.set(key, created, isValid ? exported : undefined);
+    this.#limits.set(key, created, isValid && !isReduced ? exported : undefined);
     for (const changed of this.#limits.takeChanged()) if (changed !== key) dirty("export", changed);
     if (!isValid) return exported;
     const { slices: offered, ...rest } = exported;
+    if (isReduced) return { ...rest, withheld: "too-much-memory", slices: [], offered };
     return { ...rest, ...this.#limits.admit(key, offered), offered };
   }
 
   /** What a name exports now, whether or not there is room for it in the registry. */
   share(key: ObjectKey): LocalShare {
-    const { member } = this.#options;
+    const { member, own } = this.#options;
     const exported = this.#exported(key);
-    if (exported?.valid !== "Valid") return { cluster: member.id, record: undefined, slices: [] };
+    const isReduced = own.services.fact(key)?.service.isReduced === true;
+    if (exported?.valid !== "Valid" || isReduced)
+      return { cluster: member.id, record: undefined, slices: [] };
     const { fact: record } = decodeRecord(encodeRecord(exported.record, member.namespace), {
       cluster: member.id,
       namespace: member.namespace,
     });
     return { cluster: member.id, record, slices: exported.slices };
+  }
+
+  /** True if what the export would publish is not known: it is left out of what is kept of its namespace. */
+  #isReduced(key: ObjectKey): boolean {
+    const { own } = this.#options;
+    return [own.exports.fact(key), own.services.fact(key)?.service].some((fact) => fact?.isReduced);
   }
 
   #exported(key: ObjectKey): NotExported | (Exported & Pick<LocalShare, "slices">) | undefined {

@@ -2,6 +2,7 @@ import { setImmediate } from "node:timers/promises";
 import { isUsage, usageText } from "../../common/config/usage.ts";
 import { Reflector } from "../../common/kubernetes/reflector.ts";
 import { parseConfig } from "../../controller/config/config.ts";
+import { MOST_LOCAL_BYTES } from "../../controller/model/limits.ts";
 import { ControllerMetrics } from "../../controller/observe/metrics.ts";
 import { Observer } from "../../controller/observe/observer.ts";
 import { registryNamespace } from "../../controller/registry/names.ts";
@@ -32,6 +33,8 @@ export class MemoryCluster {
   ranges = "241.0.0.0/24";
   /** More flags of the next replica. */
   flags: readonly string[] = [];
+  /** Of the next replica. */
+  localBytes = MOST_LOCAL_BYTES;
   readonly #world: ControllerWorld;
   readonly #write: ReturnType<typeof logLines>["log"];
   readonly #replicas: Replica[] = [];
@@ -90,6 +93,7 @@ export class MemoryCluster {
       random,
       today: () => new Date(Date.UTC(2026, 5, 1) + clock.now()),
       events: new Observer(this.#write, this.metrics),
+      localBytes: this.localBytes,
     });
     controller.start();
     this.#replicas.push({ controller, life });
