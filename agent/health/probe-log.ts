@@ -90,7 +90,8 @@ export class ProbeLog {
     this.#events.probed(result);
     const ended = this.#clock.now();
     const before = this.#records.get(name);
-    const silent = result === "silent" ? [...(before?.silent.slice(-MOST_SILENT) ?? []), begun] : [];
+    const silent =
+      result === "silent" ? [...(before?.silent.slice(-MOST_SILENT) ?? []), begun] : [];
     const accepted = result === "accepted" ? ended : this.acceptedAt(endpoint);
     const record = { result, begun, ended, accepted, silent };
     remember(this.#records, name, record);

@@ -259,25 +259,24 @@ export const BLOCKED: readonly History[] = [
 ];
 
 /** Answers take a round trip: a client whose answer is under way does not vouch for one that a policy rejects. */
-export const ROUND_TRIPS: readonly History[] = [60, 130, 700, 900, 2_000].flatMap(
-  (roundTrip) =>
-    (
-      [
-        ["one replica", "c2", "c2", 1, "a web 1.9", "b web 0.1 10-70"],
-        ["four replicas", "c2", "c2", 4, "a web 1", "b web 0.5 10-170"],
-        ["a scan of ten", "c2", "c2", 10, "a web 0.5", "b web 0.1 10-170"],
-        ["the own cluster", "c1/n2", "c1", 4, "a web 1", "b web 0.5 10-170"],
-      ] as const
-    ).map(([what, place, near, count, ...calls]) => ({
-      name: `answers take ${roundTrip} ms, and a policy rejects one client and the node: ${what}`,
-      roundTrip,
-      serves: { web: { [place]: count, c3: 1 } },
-      calls,
-      drops: [`0- node>${near}`, `0- b>${near}`],
-      expect: ["20", "68", "100", "175"].map((at) => `${at} web ${near}:${count}`),
-      verdicts: [],
-      mayLose: ["b"],
-      ...(roundTrip < 1_000 && { neverWait: ["a"] }),
-      seeds: roundTrip < 500 ? [1, 2] : [1],
-    })),
+export const ROUND_TRIPS: readonly History[] = [60, 130, 700, 900, 2_000].flatMap((roundTrip) =>
+  (
+    [
+      ["one replica", "c2", "c2", 1, "a web 1.9", "b web 0.1 10-70"],
+      ["four replicas", "c2", "c2", 4, "a web 1", "b web 0.5 10-170"],
+      ["a scan of ten", "c2", "c2", 10, "a web 0.5", "b web 0.1 10-170"],
+      ["the own cluster", "c1/n2", "c1", 4, "a web 1", "b web 0.5 10-170"],
+    ] as const
+  ).map(([what, place, near, count, ...calls]) => ({
+    name: `answers take ${roundTrip} ms, and a policy rejects one client and the node: ${what}`,
+    roundTrip,
+    serves: { web: { [place]: count, c3: 1 } },
+    calls,
+    drops: [`0- node>${near}`, `0- b>${near}`],
+    expect: ["20", "68", "100", "175"].map((at) => `${at} web ${near}:${count}`),
+    verdicts: [],
+    mayLose: ["b"],
+    ...(roundTrip < 1_000 && { neverWait: ["a"] }),
+    seeds: roundTrip < 500 ? [1, 2] : [1],
+  })),
 );
