@@ -16,9 +16,8 @@ import { cacheStubDomain, stubDomain } from "../install/stub-domain.ts";
 import { OWN_DNS } from "../install/workloads.ts";
 import { type Printable, printable, printableLines } from "../output/printable.ts";
 import { debugPage, podsOf } from "../programs/pods.ts";
-import { addressOfService } from "./core-dns.ts";
 import { objectsOf, WRITTEN_SLICES } from "./left-objects.ts";
-import { clusterOf, type Surroundings } from "./objects.ts";
+import { addressOfService, clusterOf, type Surroundings } from "./objects.ts";
 import { tokenSecrets, untilToken } from "./tokens.ts";
 
 /** The Service of the cluster's DNS server, and the one that NodeLocal DNSCache asks. */
