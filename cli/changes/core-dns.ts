@@ -1,11 +1,11 @@
-import { fieldAt, textField } from "../../api/parse/fields.ts";
-import { CONFIG_MAPS, DEPLOYMENTS, SERVICES } from "../../common/kubernetes/kinds.ts";
+import { fieldAt } from "../../api/parse/fields.ts";
+import { CONFIG_MAPS, DEPLOYMENTS } from "../../common/kubernetes/kinds.ts";
 import type { ApiObject } from "../../common/kubernetes/writer.ts";
 import type { Cluster } from "../clusters/cluster.ts";
 import { type NamesVerb, objectOf } from "../install/change.ts";
 import { withForward, withNames, withoutNames } from "../install/dns.ts";
 import { OWN_DNS } from "../install/workloads.ts";
-import type { Action } from "./objects.ts";
+import { type Action, addressOfService } from "./objects.ts";
 import { untilRolledOut } from "./waits.ts";
 
 const CONFIG = { namespace: "kube-system", name: "coredns" };
@@ -54,15 +54,6 @@ async function changedCorefile(on: Cluster, before: string, verb: NamesVerb): Pr
       // Before a join there is no Service, and no block with its address.
       return withForward(before, (await addressOfService(on, OWN_DNS)) ?? "");
   }
-}
-
-/** The ClusterIP of a Service; undefined if it does not exist. Rejects with an ApiFault. */
-export async function addressOfService(
-  on: Cluster,
-  { namespace, name }: { readonly namespace: string; readonly name: string },
-): Promise<string | undefined> {
-  const live = await on.objects.get(SERVICES, { namespace, name });
-  return textField(fieldAt(live?.object, "spec"), "clusterIP");
 }
 
 /**

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
-import { isFields } from "../../api/parse/fields.ts";
+import { fieldAt, isFields, textField } from "../../api/parse/fields.ts";
 import { ApiFault, type FaultReason } from "../../common/kubernetes/api-fault.ts";
+import { SERVICES } from "../../common/kubernetes/kinds.ts";
 import type { ApiObject } from "../../common/kubernetes/writer.ts";
 import type { Cluster } from "../clusters/cluster.ts";
 import { ClusterFault } from "../clusters/cluster-fault.ts";
@@ -227,4 +228,13 @@ function content(object: unknown): unknown {
     ...rest,
     metadata: Object.fromEntries(kept.filter(([key]) => !BY_SERVER.includes(key))),
   };
+}
+
+/** The ClusterIP of a Service; undefined if it does not exist. Rejects with an ApiFault. */
+export async function addressOfService(
+  on: Cluster,
+  { namespace, name }: { readonly namespace: string; readonly name: string },
+): Promise<string | undefined> {
+  const live = await on.objects.get(SERVICES, { namespace, name });
+  return textField(fieldAt(live?.object, "spec"), "clusterIP");
 }

@@ -1,4 +1,3 @@
-import { isIP } from "node:net";
 import { LABEL_SOURCE_CLUSTER } from "../../api/keys.ts";
 import { field, fieldAt, textField } from "../../api/parse/fields.ts";
 import {
@@ -17,9 +16,8 @@ import { cacheStubDomain, stubDomain } from "../install/stub-domain.ts";
 import { OWN_DNS } from "../install/workloads.ts";
 import { type Printable, printable, printableLines } from "../output/printable.ts";
 import { debugPage, podsOf } from "../programs/pods.ts";
-import { addressOfService } from "./core-dns.ts";
 import { objectsOf, WRITTEN_SLICES } from "./left-objects.ts";
-import { clusterOf, type Surroundings } from "./objects.ts";
+import { addressOfService, clusterOf, type Surroundings } from "./objects.ts";
 import { tokenSecrets, untilToken } from "./tokens.ts";
 
 /** The Service of the cluster's DNS server, and the one that NodeLocal DNSCache asks. */
@@ -93,7 +91,7 @@ async function stubDomainText(
   const places = way === "own" ? [OWN_DNS] : [CACHE_UPSTREAM, CLUSTER_DNS];
   let address: string | undefined;
   for (const service of places) address ??= await addressOfService(on, service);
-  if (address === undefined || isIP(address) === 0)
+  if (address === undefined || !/^[0-9a-f.:]+$/i.test(address))
     return printable`no Service has an address for clusterset.local: docs/guides/dns.md`;
   const { where, lines } =
     place === "cache" ? cacheStubDomain(dns, address) : stubDomain(dns.kind, address);

@@ -1,6 +1,7 @@
 import { ApiFault } from "../../common/kubernetes/api-fault.ts";
 import { CONFIG_MAPS, DAEMON_SETS, DEPLOYMENTS } from "../../common/kubernetes/kinds.ts";
-import { type ClusterDns, recognizeDns } from "../install/dns.ts";
+import { recognizeDns } from "../install/dns.ts";
+import type { ClusterDns } from "../install/dns-server.ts";
 import { OWN_DNS } from "../install/workloads.ts";
 import type { Cluster } from "./cluster.ts";
 

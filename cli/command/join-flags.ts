@@ -3,7 +3,7 @@ import { type Cidr, isCidr, parseCidr } from "../../api/cidr.ts";
 import { isClusterId, isClusterSetId, isLabelValue } from "../../api/names.ts";
 import type { ChangeFlags } from "../changes/carry-out.ts";
 import { timeoutOption, withDryRunFlag } from "../command-line.ts";
-import { DNS_WAYS, type DnsWay } from "../install/dns.ts";
+import { DNS_WAYS, type DnsWay } from "../install/dns-server.ts";
 import { COMPONENTS } from "../install/manifests.ts";
 import {
   type ComponentFlag,

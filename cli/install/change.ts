@@ -1,5 +1,5 @@
 import { ABOUT_GROUP, ABOUT_VERSIONS, MCS_GROUP, MCS_VERSIONS } from "../../api/keys.ts";
-import type { ClusterDns, DnsWay } from "./dns.ts";
+import type { ClusterDns, DnsWay } from "./dns-server.ts";
 
 /** An object that is applied or deleted. */
 export interface InstallObject {

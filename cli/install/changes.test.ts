@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type Change, objectOf, titleOf } from "./change.ts";
-import type { ClusterDns, DnsWay } from "./dns.ts";
+import type { ClusterDns, DnsWay } from "./dns-server.ts";
 import { meshHandover } from "./handovers.ts";
 import { type JoinSet, joinChanges } from "./join.ts";
 import { leaveChanges } from "./leave.ts";

@@ -4,9 +4,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { parse } from "yaml";
 import {
-  type ClusterDns,
   chooseDns,
-  type DnsKind,
   type DnsObjects,
   dnsFault,
   dnsNote,
@@ -16,6 +14,7 @@ import {
   withNames,
   withoutNames,
 } from "./dns.ts";
+import type { ClusterDns, DnsKind } from "./dns-server.ts";
 import { DNS_OWN } from "./manifests.ts";
 import { cacheStubDomain, stubDomain } from "./stub-domain.ts";
 

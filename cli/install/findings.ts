@@ -1,7 +1,8 @@
 import type { Cidr } from "../../api/cidr.ts";
 import { LABEL_SERVICE_SLICE } from "../../api/keys.ts";
 import { field, fieldAt, listOf, textField } from "../../api/parse/fields.ts";
-import { type DnsWay, dnsFault } from "./dns.ts";
+import { dnsFault } from "./dns.ts";
+import type { DnsWay } from "./dns-server.ts";
 import type { RegistryMode } from "./manifests.ts";
 import type { HubFacts, Member } from "./members.ts";
 import { isInside, type OwnedRange, outsideOf, overlapsAmong, rangesIn } from "./ranges.ts";

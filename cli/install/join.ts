@@ -1,5 +1,6 @@
 import { type Change, type NamesVerb, putAll, type Wait } from "./change.ts";
-import { type ClusterDns, chooseDns, type DnsWay, ownDns } from "./dns.ts";
+import { chooseDns, ownDns } from "./dns.ts";
+import type { ClusterDns, DnsWay } from "./dns-server.ts";
 import { type HubAddress, handoversOf, identityOf, putAccount } from "./handovers.ts";
 import {
   CRDS,

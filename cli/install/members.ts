@@ -1,6 +1,6 @@
 import type { Cidr } from "../../api/cidr.ts";
 import { isClusterId } from "../../api/names.ts";
-import type { ClusterDns } from "./dns.ts";
+import type { ClusterDns } from "./dns-server.ts";
 import type { RegistryMode } from "./manifests.ts";
 import { type FoundRanges, rangesIn, rangesText } from "./ranges.ts";
 

@@ -1,4 +1,5 @@
-import { type ClusterDns, type DnsKind, forwardBlock } from "./dns.ts";
+import { forwardBlock } from "./dns.ts";
+import type { ClusterDns, DnsKind } from "./dns-server.ts";
 
 /** The name of the zone. */
 const ZONE = "clusterset.local";
