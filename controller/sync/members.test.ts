@@ -29,6 +29,7 @@ async function start() {
     due: () => undefined,
     failover: { concerns: () => false, names: () => [] },
     properties: { names: () => [] },
+    taints: { names: () => [] },
     exported: () => [],
     exports: () => [],
     imported: () => [],
