@@ -1,9 +1,10 @@
 import { fieldAt } from "../../api/parse/fields.ts";
+import { ApiFault } from "../../common/kubernetes/api-fault.ts";
 import { CONFIG_MAPS, DEPLOYMENTS } from "../../common/kubernetes/kinds.ts";
 import type { ApiObject } from "../../common/kubernetes/writer.ts";
 import type { Cluster } from "../clusters/cluster.ts";
 import { type NamesVerb, objectOf } from "../install/change.ts";
-import { withForward, withNames, withoutNames } from "../install/dns.ts";
+import { hasOtherBlock, withForward, withNames, withoutNames } from "../install/dns.ts";
 import { OWN_DNS } from "../install/workloads.ts";
 import { type Action, addressOfService } from "./objects.ts";
 import { untilRolledOut } from "./waits.ts";
@@ -18,6 +19,8 @@ export const NAMES_WORKLOAD = {
 };
 /** Milliseconds for CoreDNS's pods to be ready with another Corefile. */
 const ROLLOUT_MS = 120_000;
+/** Conflicts after which a Corefile is not restored. */
+const RESTORATIONS = 5;
 
 /** The action on the Corefile of a cluster. */
 interface NamesPlan {
@@ -28,7 +31,10 @@ interface NamesPlan {
   readonly after: string;
 }
 
-/** Whether the Corefile of `kube-system/coredns` gets a block of ours, or loses it; `kept` if there is none. Rejects with an ApiFault. */
+/**
+ * Whether the Corefile of `kube-system/coredns` gets a block of ours, or loses it; `kept` if there is no Corefile, or another block for the
+ * zone in it. Rejects with an ApiFault.
+ */
 export async function planNames(on: Cluster, verb: NamesVerb): Promise<NamesPlan> {
   const live = await on.objects.get(CONFIG_MAPS, CONFIG);
   const before = fieldAt(live?.object, "data", "Corefile");
@@ -37,6 +43,10 @@ export async function planNames(on: Cluster, verb: NamesVerb): Promise<NamesPlan
     if (verb === "remove") return { action: "not found", ...none };
     const detail = "no CoreDNS there: add the block of deploy/coredns/names to your DNS server";
     return { action: "kept", detail, ...none };
+  }
+  if (verb !== "remove" && hasOtherBlock(before)) {
+    const detail = `another block serves clusterset.local: take it out, then deploy/coredns/names ${verb}`;
+    return { action: "kept", detail, before, after: before };
   }
   const after = await changedCorefile(on, before, verb);
   const same = verb === "remove" ? "not found" : "unchanged";
@@ -76,8 +86,29 @@ export async function applyNames(
   try {
     await restart(on, timeOfDay, signal);
   } catch (thrown) {
-    await on.objects.patch(CONFIG_MAPS, CONFIG, { data: { Corefile: before } }, written.meta);
+    await restore(on, { before, after }, written);
     throw thrown;
+  }
+}
+
+/** Takes the change back, also if something else has written to the ConfigMap meanwhile. */
+async function restore(
+  on: Cluster,
+  { before, after }: Pick<NamesPlan, "before" | "after">,
+  written: ApiObject,
+): Promise<void> {
+  let live: ApiObject | undefined = written;
+  for (let left = RESTORATIONS; live !== undefined; left--) {
+    const text: unknown = fieldAt(live.object, "data", "Corefile");
+    const Corefile = text === after || typeof text !== "string" ? before : withoutNames(text);
+    try {
+      await on.objects.patch(CONFIG_MAPS, CONFIG, { data: { Corefile } }, live.meta);
+      return;
+    } catch (thrown) {
+      const isLate = thrown instanceof ApiFault && thrown.reason === "write-conflict";
+      if (!isLate || left === 0) throw thrown;
+    }
+    live = await on.objects.get(CONFIG_MAPS, CONFIG);
   }
 }
 

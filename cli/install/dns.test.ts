@@ -8,6 +8,7 @@ import {
   type DnsObjects,
   dnsFault,
   dnsNote,
+  hasOtherBlock,
   namesSupport,
   recognizeDns,
   withForward,
@@ -48,6 +49,27 @@ test("the block is added once, replaced by the one that forwards, and removed wi
   assert.doesNotMatch(forwarded, /multicluster/);
   for (const one of [served, forwarded]) assert.equal(withoutNames(one), COREFILE);
   assert.equal(withNames(`${served}other:53 {\n}\n`).match(/clusterset\.local:53/g)?.length, 1);
+});
+
+test("another block for the zone is found, whatever it forwards to, and ours and plugins that name the zone are none", () => {
+  const others = [
+    "clusterset.local:53 {\n    forward . 10.1.2.3\n}\n",
+    "#lighthouse-start\nclusterset.local {\n    forward . 10.1.2.3\n}\n#lighthouse-end\n",
+    "dns://ClusterSet.local.:53 {\n}\n",
+    "a.example:53, clusterset.local {\n}\n",
+  ];
+  for (const one of others) {
+    assert.ok(hasOtherBlock(COREFILE + one), one);
+    assert.ok(hasOtherBlock(one + COREFILE), one);
+    assert.ok(hasOtherBlock(withNames(one)), one);
+  }
+  for (const one of [
+    COREFILE,
+    withNames(COREFILE),
+    ".:53 {\n    kubernetes cluster.local clusterset.local {\n        multicluster clusterset.local\n    }\n}\n",
+    ".:53 {\n}\n# clusterset.local:53 {\nclusterset.local:5353 {\n}\nmy.clusterset.local:53 {\n}\n",
+  ])
+    assert.ok(!hasOtherBlock(one), one);
 });
 
 const NONE: DnsObjects = {

@@ -219,6 +219,23 @@ export function forwardBlock(address: string): string {
   return COREFILE_BLOCKS.forward.replace("$address", address);
 }
 
+/** A key of a server block that answers for the zone on the port of ours. */
+const ZONE_KEY = /^(?:dns:\/\/)?clusterset\.local\.?(?::53)?,?$/i;
+
+/** Whether a block that is not ours has the zone, such as Lighthouse's. CoreDNS does not start with two of them. PURE. */
+export function hasOtherBlock(corefile: string): boolean {
+  let depth = 0;
+  for (const line of withoutNames(corefile).split("\n")) {
+    const words = line.replace(/(^|\s)#.*$/, "").match(/\S+/g) ?? [];
+    for (const word of words) {
+      if (depth === 0 && word.split(/(?<=,)/).some((key) => ZONE_KEY.test(key))) return true;
+      if (word === "{") depth++;
+      if (word === "}") depth--;
+    }
+  }
+  return false;
+}
+
 function withBlock(corefile: string, block: string): string {
   return `${withoutNames(corefile).trimEnd()}\n${block}\n`;
 }

@@ -12,7 +12,7 @@ const NAMES = join(import.meta.dirname, "../../deploy/coredns/names");
 /** Stands for kubectl: a CoreDNS with $IMAGE, and a log of the commands that change something. */
 const KUBECTL = `#!/bin/sh
 case "$*" in
-  *"get configmap"*) echo ".:53 { }" ;;
+  *"get configmap"*) echo ".:53 { }"; printf "%s" "$OTHERS" ;;
   *"get deployment"*) echo "$IMAGE" ;;
   *"get service clusterset-dns"*) echo "$ADDRESS" ;;
   *"create configmap"*) tee "$LOG.corefile" ;;
@@ -25,6 +25,7 @@ async function added(
   image: string,
   verb = "add",
   address = "",
+  others = "",
 ): Promise<{ changes: string; corefile?: string; error?: string }> {
   const directory = mkdtempSync(join(tmpdir(), "names-"));
   const log = join(directory, "log");
@@ -34,6 +35,7 @@ async function added(
     PATH: `${directory}:${process.env.PATH}`,
     IMAGE: image,
     ADDRESS: address,
+    OTHERS: others,
     LOG: log,
   };
   try {
@@ -79,4 +81,16 @@ test("forward: any CoreDNS gets the block that join writes, with the address of 
   const without = await added("coredns:v1.8.0", "forward");
   assert.equal(without.changes, "");
   assert.match(without.error ?? "", /^names: .*clusterset-dns has no address/);
+});
+
+test("a Corefile with another block for the zone stays as it is: CoreDNS does not start with two", async () => {
+  for (const key of ["clusterset.local:53", "clusterset.local", "a.example:53 clusterset.local:53"])
+    for (const verb of ["add", "forward"]) {
+      const others = `${key} {\n    forward . 10.1.2.3\n}\n`;
+      const { changes, error } = await added("coredns:v1.14.0", verb, "10.96.0.53", others);
+      assert.equal(changes, "", key);
+      assert.match(error ?? "", /^names: .*another block for clusterset\.local/);
+    }
+  const plugin = ".:54 {\n    kubernetes cluster.local clusterset.local {\n    }\n}\n";
+  assert.equal((await added("coredns:v1.14.0", "add", "", plugin)).error, undefined);
 });
