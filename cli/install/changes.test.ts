@@ -107,6 +107,19 @@ const DNS_ROWS: readonly (readonly [ClusterDns, DnsWay | undefined, readonly str
   [{ kind: "kube-dns" }, undefined, [OWN, "rollout", "server of kube-dns"]],
   [{ kind: "unknown" }, undefined, [OWN, "rollout", "server of unknown"]],
   [{ kind: "unknown" }, "none", []],
+  // The zone has one block: that of an earlier join becomes the one that forwards.
+  [{ kind: "eks", owner: "EKS", block: "serves" }, "own", [OWN, "rollout", "names forward"]],
+  [
+    { kind: "coredns-custom", owner: "K3s", block: "serves" },
+    "own",
+    [OWN, "rollout", "names forward"],
+  ],
+  // GKE's cache reads the ConfigMap of kube-dns.
+  [
+    { kind: "kube-dns", cacheAddresses: ["169.254.20.10"] },
+    undefined,
+    [OWN, "rollout", "server of kube-dns"],
+  ],
   // Pods ask the cache, which does not ask CoreDNS for other zones than its own.
   [
     { ...SUPPORTED, cacheAddresses: ["169.254.20.10"] },

@@ -7,7 +7,7 @@ import { COREFILE_BLOCKS } from "./manifests.ts";
 export type DnsReason =
   /** The flag names it. */
   | "requested"
-  /** CoreDNS serves the zone since an earlier join. */
+  /** An earlier join has chosen it. */
   | "in-use"
   /** CoreDNS is new enough, and nothing overwrites its Corefile. */
   | "supported"
@@ -114,18 +114,24 @@ function boundAddresses(corefile: unknown): readonly string[] | undefined {
 
 /** Chooses what serves `clusterset.local`. `requested`: by the user; absent: the cluster's CoreDNS where that is safe. PURE. */
 export function chooseDns(dns: ClusterDns, requested?: DnsWay): DnsChoice {
-  const reason = whyExisting(dns);
-  const way = requested ?? (isUsable(reason) ? "existing" : "own");
+  const why = whyExisting(dns);
+  // Also if its CoreDNS is new enough by now: the Corefile changes when a user says so.
+  const hasOwn = dns.ownImage !== undefined && dns.block !== "serves";
+  const reason = hasOwn && isUsable(why) ? "in-use" : why;
+  const way = requested ?? (hasOwn || !isUsable(why) ? "own" : "existing");
   return {
     way,
     reason: requested === undefined ? reason : "requested",
-    // A block that forwards is deleted without a trace, and each version has its plugins. A Corefile of a platform stays as it is.
-    forwards:
-      way === "own" &&
-      dns.kind === "coredns" &&
-      dns.owner === undefined &&
-      namesSupport(dns.image ?? "") !== "unknown",
+    forwards: way === "own" && takesBlock(dns),
   };
+}
+
+/** Whether a Corefile takes a block that forwards: it is deleted without a trace, and each version has its plugins. */
+function takesBlock({ kind, owner, image = "", block }: ClusterDns): boolean {
+  // CoreDNS does not start with this block and one more for the zone, which a user would add by join's advice.
+  if (block !== undefined) return true;
+  // A Corefile of a platform stays as it is.
+  return kind === "coredns" && owner === undefined && namesSupport(image) !== "unknown";
 }
 
 /** Whether the cluster's CoreDNS can serve the zone, or why not. */

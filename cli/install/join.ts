@@ -89,7 +89,8 @@ function namesChanges({ context: on, facts: { dns } }: Member, set: JoinSet, sta
     ...(way === "own" && set.wait ? [pause({ for: "rollout", workload: OWN_DNS })] : []),
     ...(way === "existing" ? [names("add")] : []),
     ...(way === "own" ? [forwards ? names("forward") : stubDomain("server")] : []),
-    ...(dns.cacheAddresses === undefined ? [] : [stubDomain("cache")]),
+    // Besides kube-dns, the cache reads the stub domains of its ConfigMap.
+    ...(dns.cacheAddresses === undefined || dns.kind === "kube-dns" ? [] : [stubDomain("cache")]),
   ];
 }
 
