@@ -2,7 +2,12 @@ import assert from "node:assert/strict";
 import type { IncomingMessage } from "node:http";
 import { json } from "node:stream/consumers";
 import { test } from "node:test";
-import { CONTROLLER_NAME, LABEL_MANAGED_BY, LABEL_PEER } from "../../api/keys.ts";
+import {
+  ANNOTATION_COMPONENTS,
+  CONTROLLER_NAME,
+  LABEL_MANAGED_BY,
+  LABEL_PEER,
+} from "../../api/keys.ts";
 import { field, fieldAt } from "../../api/parse/fields.ts";
 import { type Answer, FakeApiServer } from "../../test/doubles/fake-api-server.ts";
 import { fakeProperties } from "../../test/doubles/fake-member.ts";
@@ -79,10 +84,16 @@ test("export: a cluster that fails for all Services is named once", async () => 
 });
 
 /** Member c1 that knows c2, exports three Services, imports from c2, and has our names. */
-async function leaver({ onRequest = () => {}, answerTo = () => undefined }: LeaverOptions) {
+async function leaver({
+  onRequest = () => {},
+  answerTo = () => undefined,
+  components = "",
+}: LeaverOptions) {
   const apiVersion = "multicluster.x-k8s.io/v1beta1";
   const labels = { [LABEL_PEER]: "c2" };
   const peer = { apiVersion: "v1", metadata: { ...INSTALLED, name: "peer-c2", labels } };
+  const annotations = { [ANNOTATION_COMPONENTS]: components };
+  const agent = { ...INSTALLED, name: "clusterset-agent", annotations };
   const written = { [LABEL_MANAGED_BY]: CONTROLLER_NAME };
   const slice = { metadata: { namespace: "shop", name: "web-c2", labels: written } };
   const server: FakeApiServer = await FakeApiServer.start({
@@ -90,6 +101,7 @@ async function leaver({ onRequest = () => {}, answerTo = () => undefined }: Leav
       clusterproperties: fakeProperties({ "cluster.clusterset.k8s.io": "c1" }),
       namespaces: [{ apiVersion: "v1", metadata: { name: "kube-system" } }],
       secrets: [peer],
+      daemonsets: [{ apiVersion: "apps/v1", metadata: agent }],
       configmaps: [
         { apiVersion: "v1", metadata: CORE_DNS, data: { Corefile: COREFILE_BLOCKS.names } },
       ],
@@ -103,6 +115,8 @@ async function leaver({ onRequest = () => {}, answerTo = () => undefined }: Leav
 }
 
 interface LeaverOptions {
+  /** Of its agents. */
+  readonly components?: string;
   readonly onRequest?: (server: FakeApiServer) => void;
   readonly answerTo?: (request: IncomingMessage) => Answer | undefined;
 }
@@ -160,6 +174,16 @@ test("leave: what a user may not delete, or change in CoreDNS, is named before a
     one.writes.filter((write) => !write.includes("dryRun=All")),
     [],
   );
+});
+
+test("leave: a user of the startup taint is told to stop it first, because nothing removes it afterwards", async () => {
+  for (const components of ["nftables,startup-taint", "nftables"]) {
+    await using one = await leaver({ components });
+    using operator = new CommandLine({ one: one.inline });
+    const { code, note } = await operator.run(...LEAVE, "--dry-run");
+    assert.equal(code, 0, note);
+    assert.equal(/First stop to give nodes the taint/.test(note), components !== "nftables", note);
+  }
 });
 
 test("leave: rights by name (resourceNames) are enough, and an object that has none is named", async () => {

@@ -114,6 +114,7 @@ async function planLeave(
                 `${leaving}: CRDs that join did not apply stay: ${crds.others.join(", ")}. If nothing else uses them: kubectl delete -f deploy/crds`,
               ]),
           ...stubDomainRemark(departure.facts),
+          ...startupTaintRemark(departure.facts),
         ],
   };
 }
@@ -123,6 +124,14 @@ function stubDomainRemark({ context, dns }: ClusterFacts): string[] {
   if (dns.ownImage === undefined || dns.block === "forwards") return [];
   return [
     `${context}: its CoreDNS for clusterset.local is deleted. Take the stub domain from the cluster's DNS server (docs/guides/dns.md).`,
+  ];
+}
+
+/** Only the controller removes the taint, and new nodes would take no pods. */
+function startupTaintRemark({ context, components }: ClusterFacts): string[] {
+  if (!components.includes("startup-taint")) return [];
+  return [
+    `${context}: the controller that removes the startup taint is deleted. First stop to give nodes the taint (docs/guides/startup-taint.md).`,
   ];
 }
 

@@ -238,6 +238,8 @@ test("a user reads why a cluster gets a CoreDNS for the clusterset, and what is 
     /^c1: .*: EKS overwrites the Corefile\. join prints what you have to add/,
   );
   assert.equal(said({ kind: "coredns", image: NEW }), "");
+  assert.match(said({ ...eks, ownImage: NEW }), /^c1: .* has to forward clusterset\.local /);
+  assert.equal(said({ ...old, ownImage: NEW, block: "forwards" }), "");
   assert.match(dnsFault("c1", old, "existing") ?? "", /^c1: --dns existing .*v1\.12\.1.*--dns own/);
 });
 

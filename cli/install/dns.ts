@@ -162,8 +162,12 @@ export function dnsFault(
 /** A sentence about a cluster that gets a CoreDNS for the clusterset; undefined for others. PURE. */
 export function dnsNote(context: string, dns: ClusterDns, choice: DnsChoice): string | undefined {
   const { way, reason, forwards } = choice;
-  // A repeated join changes nothing.
-  if (way !== "own" || dns.ownImage !== undefined) return undefined;
+  if (way !== "own") return undefined;
+  // A join that broke off has not printed what is to be added.
+  if (dns.ownImage !== undefined)
+    return forwards
+      ? undefined
+      : `${context}: the cluster's DNS server, as you configure it, has to forward clusterset.local to its CoreDNS for the clusterset (docs/guides/dns.md).`;
   const why = reason === "requested" ? "" : `: ${reasonText(dns, reason)}`;
   const next = forwards
     ? "Its CoreDNS gets a block that forwards to it"
