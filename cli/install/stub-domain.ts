@@ -46,7 +46,7 @@ const STUB_DOMAINS: Readonly<Record<DnsKind, (address: string) => StubDomain>> =
   }),
   rke2: (address) => ({
     where:
-      "Add the last server to HelmChartConfig kube-system/rke2-coredns. A list of servers replaces the chart's, so keep the first one:",
+      "Add the last server to HelmChartConfig kube-system/rke2-coredns. A list of servers replaces the chart's, so the first one has to be as your Corefile has it:",
     lines: rke2Values(address),
   }),
   unknown: (address) => ({
