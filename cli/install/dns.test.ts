@@ -90,6 +90,8 @@ const EKS = { labels: { "eks.amazonaws.com/component": "coredns", "k8s-app": "ku
 const K3S = { annotations: { "objectset.rio.cattle.io/owner-name": "coredns" } };
 const AKS = { labels: { "addonmanager.kubernetes.io/mode": "Reconcile" } };
 const HELM = { labels: { "app.kubernetes.io/managed-by": "Helm" } };
+const K0S = { labels: { "k0s.k0sproject.io/stack": "coredns" } };
+const ARGO = { labels: { "app.kubernetes.io/instance": "dns" } };
 const NEW = "coredns:v1.14.0";
 const CUSTOM = `${COREFILE}import /etc/coredns/custom/*.server\n`;
 
@@ -184,6 +186,18 @@ const CLUSTERS: readonly (readonly [string, Partial<DnsObjects>, ClusterDns, str
     { coreDns: workload("c:1.11.1", HELM), corefile: config(COREFILE, HELM) },
     { kind: "coredns", image: "c:1.11.1", owner: "a tool that deploys it" },
     "own too-old",
+  ],
+  [
+    "k0s",
+    { coreDns: workload(NEW, K0S), corefile: config(COREFILE, K0S) },
+    { kind: "coredns", image: NEW, owner: "k0s" },
+    "own owned",
+  ],
+  [
+    "Argo CD 2",
+    { coreDns: workload(NEW, ARGO), corefile: config(COREFILE, ARGO) },
+    { kind: "coredns", image: NEW, owner: "a tool that deploys it" },
+    "own owned",
   ],
   ["RKE2", { rke2: workload(NEW) }, { kind: "rke2", image: NEW, owner: "RKE2" }, "own owned"],
   [

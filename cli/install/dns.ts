@@ -47,12 +47,15 @@ const OWNERS: readonly (readonly [key: string, owner: string])[] = [
   ["addonmanager.kubernetes.io/mode", "the platform's addon manager"],
   ["addon.kops.k8s.io/name", "kOps"],
   ["resources.gardener.cloud/managed-by", "Gardener"],
+  ["k0s.k0sproject.io/stack", "k0s"],
   ["argocd.argoproj.io/instance", "Argo CD"],
   ["argocd.argoproj.io/tracking-id", "Argo CD"],
   ["kustomize.toolkit.fluxcd.io/name", "Flux"],
   ["helm.toolkit.fluxcd.io/name", "Flux"],
   ["meta.helm.sh/release-name", "Helm"],
   ["app.kubernetes.io/managed-by", "a tool that deploys it"],
+  // Argo CD before 3.0 has no mark of its own.
+  ["app.kubernetes.io/instance", "a tool that deploys it"],
 ];
 
 /** Recognises the DNS server of a cluster. PURE. */
