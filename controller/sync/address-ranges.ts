@@ -31,13 +31,14 @@ export class AddressRanges {
   readonly #informer: Informer;
   #declared: readonly Cidr[] = [];
   #reported = "";
+  #isDue = false;
 
   constructor(options: AddressRangesOptions) {
     const { events, follow } = options;
     this.#options = options;
     this.#services = new FactStore({
       parse: parseServiceRanges,
-      changed: () => this.compare(),
+      changed: () => this.compareSoon(),
       problems: (object, problems) => events.problems(undefined, object, problems),
     });
     this.#informer = new Informer({ query: SERVICE_CIDRS_QUERY, sink: this.#services, follow });
@@ -56,6 +57,16 @@ export class AddressRanges {
   declare(ranges: readonly Cidr[]): void {
     this.#declared = ranges.filter(({ bits }) => bits > 0);
     this.compare();
+  }
+
+  /** As `compare`, in the next turn of the event loop: thousands of Nodes are listed one by one. */
+  compareSoon(): void {
+    if (this.#isDue) return;
+    this.#isDue = true;
+    setImmediate(() => {
+      this.#isDue = false;
+      this.compare();
+    });
   }
 
   /** Reserves all known ranges, and reports overlaps with the ClusterSet CIDRs. */

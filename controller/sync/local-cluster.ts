@@ -53,7 +53,7 @@ export class LocalCluster {
     this.stores = own;
     this.nodes = new LocalNodes({
       ...{ config, clock, follow, dirty, events },
-      ranges: () => this.ranges.compare(),
+      ranges: () => this.ranges.compareSoon(),
     });
     const nodes = () => this.nodes.facts();
     this.ranges = new AddressRanges({ config, own, addresses, nodes, follow, events });
