@@ -389,3 +389,12 @@ test("a Service has at most 1,000 endpoints and 100 slices of a family, of which
     assert.equal(new Set(names).size, names.length);
   });
 });
+
+test("a Service without room in memory keeps its slices, also after a restart while its hub is down", () => {
+  const properties = { ...exportRecord(), ports: [], families: ["IPv4" as const] };
+  const service = { key: KEY, uid: "u1", isReduced: true as const, properties };
+  const before = { service, present: [present("c2"), present("c3")] };
+  assert.equal(wanted([share("c2")], before).reason, "too-much-memory");
+  assert.deepEqual(listed([share("c2")], before), ["c2 http 10.0.0.9"], "c3 has withdrawn it");
+  assert.equal(listed([], { ...before, isSynced: () => false }).length, 2);
+});

@@ -2,7 +2,11 @@ import type { Cidr } from "../../api/cidr.ts";
 import { compareText } from "../../api/names.ts";
 import type { Reason } from "../../api/reasons.ts";
 import { type Tiers, tiersOf } from "../../api/tiers/tiers.ts";
-import { type ImportableSlice, importableSlices } from "../import/imported-slices.ts";
+import {
+  type Contribution,
+  type ImportableSlice,
+  importableSlices,
+} from "../import/imported-slices.ts";
 import { joint, ownNames } from "../merge/port-names.ts";
 import type { ServiceProperties } from "../model/facts.ts";
 import type { Manifest } from "../model/manifest.ts";
@@ -39,6 +43,7 @@ export type FailoverReason = Extract<
   | "service-headless"
   | "slice-foreign"
   | "slice-refused"
+  | "too-much-memory"
   | "traffic-policy-local"
   | "unready-published"
 >;
@@ -69,6 +74,8 @@ export function failoverOf(input: FailoverInput): FailoverWanted {
   if (properties.headless) return without("service-headless");
   if (properties.internalTrafficPolicy === "Local") return without("traffic-policy-local");
   const remote = contributions.filter(({ record }) => record.cluster !== here.cluster);
+  // Its ports are unknown: what was written stays, while its cluster may export.
+  if (service.isReduced) return written("too-much-memory", stillExported(remote, input), input);
   if (merged === undefined || remote.length === 0) {
     return wantedOf({ reason: notExported(input), slices: [] }, input);
   }
@@ -202,6 +209,17 @@ function notHeard(
   });
   const byFamily = Map.groupBy(kept, ({ family }) => family).values();
   return [...byFamily].flatMap((slices) => slices.slice(0, MOST_FAILOVER_SLICES));
+}
+
+/** The present slices of clusters that export the name, or may. */
+function stillExported(
+  remote: readonly Contribution[],
+  { isSynced, present }: FailoverInput,
+): readonly FailoverSlice[] {
+  const exporting = new Set(remote.map(({ record }) => record.cluster));
+  return presentSlices(present).filter(
+    ({ cluster }) => exporting.has(cluster) || !isSynced(cluster),
+  );
 }
 
 /** Present slices whose source cluster is known, in order of key. Their endpoints count as not ready. */
