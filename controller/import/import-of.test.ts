@@ -342,3 +342,26 @@ test("a user's import whose spec is not kept is not adopted, keeps its VIP, and 
   const again = wanted({ seen: byHand({ ips: ["1.2.3.4"] }, told as object) });
   assert.deepEqual(again?.status?.claims, [{ ...READY, message: "ClusterSetIP 1.2.3.4." }]);
 });
+
+test("a user's import without room keeps addresses that nobody can read, and gets no VIP in their place", () => {
+  const seen = reducedImport(byHand({ ips: ["x".repeat(100)] }));
+  assert.deepEqual(
+    [wanted({ seen })?.object, seen.ips],
+    [undefined, ["x".repeat(64)]],
+    "of what is kept of the text, nothing is written",
+  );
+  const made = wanted({ seen: reducedImport(byHand({})) });
+  assert.deepEqual(made?.vips, ["241.0.245.1"], "one that asks for a VIP gets it");
+});
+
+test("a user's headless import that had no room does not say so for ever", () => {
+  const whole = byHand({ type: "Headless" });
+  const made = wanted({ seen: reducedImport(whole), records: [exportRecord({ headless: true })] });
+  assert.ok(made !== undefined);
+  const { status: told } = status(made, whole);
+  const claims = wanted({ seen: byHand({ type: "Headless" }, told as object) })?.status?.claims;
+  assert.deepEqual(
+    claims?.map(({ status: is }) => is),
+    ["True"],
+  );
+});

@@ -178,7 +178,10 @@ function exported(merged: MergedService, input: ImportInput): ImportWanted {
 function byHand(seen: ImportFact, input: ImportInput): ImportWanted {
   const { pool } = input;
   const reason = "by-hand";
-  if (seen.headless) return { reason };
+  if (seen.headless) {
+    const isTold = seen.conditions.some(saysNoRoom);
+    return { reason, ...(isTold && { status: { claims: [HEADLESS_READY] } }) };
+  }
   const lacked = seen.conditions.some((one) => isLack(one) || saysNoRoom(one));
   if (seen.ips.length > 0) {
     const listed = seen.ips.map(parseAddress).filter(isAddress);

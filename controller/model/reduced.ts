@@ -5,6 +5,8 @@ import type { ImportedSliceFact } from "./parse-imported-slice.ts";
 
 /** More than the controller writes. */
 const MOST_MESSAGE_CHARACTERS = 4096;
+/** More than an address has, so that no beginning of a text is one. */
+const MOST_IP_CHARACTERS = 64;
 /** Exporters of an import that are kept; a clusterset has fewer. */
 const MOST_CLUSTERS = 256;
 
@@ -17,12 +19,18 @@ export function reducedImport(fact: ImportFact): ImportFact {
   return {
     ...rest,
     isReduced: true,
-    ips: canonicalAddresses(fact.ips),
+    ips: reducedIps(fact.ips),
     ports: [],
     tiers: fact.tiers.onlySelected ? { selectors: [], onlySelected: true } : {},
     clusters: fact.clusters.slice(0, MOST_CLUSTERS),
     conditions: ownConditions(fact.conditions, ["Ready"]),
   };
+}
+
+/** The addresses. If none is valid, the beginning of one: an import without any would be given a VIP in place of what its user wrote. */
+function reducedIps(ips: readonly string[]): string[] {
+  const valid = canonicalAddresses(ips);
+  return valid.length > 0 ? valid : ips.slice(0, 1).map((ip) => ip.slice(0, MOST_IP_CHARACTERS));
 }
 
 /** What is kept of a ServiceExport beyond its namespace's share of memory: its condition says that it is not published. */
