@@ -81,7 +81,7 @@ export const GAUGES = {
   },
   taintedNodes: {
     name: "startup_tainted_nodes",
-    help: "Nodes with the startup taint, by reason: agent-awaited, agent-late (for more than a minute); the leader counts.",
+    help: "Nodes with the startup taint, by reason: agent-awaited, agent-late (for more than a minute); agent-ready, agent-overdue (not removed yet), node-restarted (not added yet); the leader counts.",
     labelNames: ["reason"],
   },
   exports: {

@@ -131,11 +131,11 @@ export class ControllerMetrics extends ProgramMetrics<
     }
   }
 
-  /** Why a node has the startup taint has changed; undefined: it is not counted. */
+  /** What was decided for a node that has the startup taint, or is to have it; undefined: it is not counted. */
   tainted(previous: TaintDecision | undefined, next: TaintDecision | undefined): void {
     const { taintedNodes } = this.gauges;
-    if (previous?.isTainted === true) taintedNodes.dec({ reason: previous.reason });
-    if (next?.isTainted === true) taintedNodes.inc({ reason: next.reason });
+    if (previous !== undefined) taintedNodes.dec({ reason: previous.reason });
+    if (next !== undefined) taintedNodes.inc({ reason: next.reason });
   }
 
   /** The conditions of an export have changed. */

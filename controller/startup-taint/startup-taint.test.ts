@@ -66,7 +66,7 @@ test("Events say why a node waits, and that it no longer does", () => {
   const overdue = decideTaint(tainted("not-ready", 300), TIMEOUT);
   assert.match(
     String(taintEvents(overdue, "not-ready", TIMEOUT)[0]?.message),
-    /not ready after 300 seconds.* removed/,
+    /not ready after 300 seconds.* removes/,
   );
   assert.deepEqual(taintEvents(decideTaint(tainted("ready", 1), TIMEOUT), "ready", TIMEOUT), []);
 });

@@ -82,14 +82,14 @@ export function taintEvents(
 ): ConditionEvent[] {
   const why =
     agent === "missing"
-      ? "has no pod of clusterset-agent"
+      ? "has no pod of clusterset-agent that the controller can read"
       : "has a clusterset-agent that is not ready";
   if (reason === "agent-late") {
     const message = `The node ${why} after ${seconds(LATE_MS)}. The taint ${TAINT_AGENT_NOT_READY} keeps new pods away until the agent is ready, or for ${seconds(timeout)}.`;
     return [{ level: "Warning", reason: "AgentLate", message }];
   }
   if (reason !== "agent-overdue") return [];
-  const message = `The node ${why} after ${seconds(timeout)}. The taint ${TAINT_AGENT_NOT_READY} is removed: connections from pods of this node to ClusterSetIPs may hang until the agent is ready.`;
+  const message = `The node ${why} after ${seconds(timeout)}. The controller removes the taint ${TAINT_AGENT_NOT_READY}: connections from pods of this node to ClusterSetIPs may hang until the agent is ready.`;
   return [{ level: "Warning", reason: "AgentOverdue", message }];
 }
 

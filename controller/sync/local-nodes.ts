@@ -18,7 +18,7 @@ export interface LocalNodesOptions {
   readonly dirty: Dirty;
   /** The pod ranges of a node may have changed. */
   readonly ranges: () => void;
-  readonly events: Pick<Observer, "problems">;
+  readonly events: Pick<Observer, "connection" | "problems">;
 }
 
 /** What was seen of a node over time. Times of the monotonic clock. */
@@ -63,10 +63,12 @@ export class LocalNodes {
     });
     const nodes = new Informer({ query: NODES_QUERY, sink: this.#nodes, follow });
     const pods = agentPodsQuery(config.namespace);
+    // Whoever asks for startup taints has to know that no agent is seen.
+    const state = events.connection.bind(events, undefined);
     this.#informers =
       config.startupTaint === "never"
         ? [nodes]
-        : [nodes, new Informer({ query: pods, sink: this.#agents, follow })];
+        : [nodes, new Informer({ query: pods, sink: this.#agents, follow, state })];
   }
 
   start(): void {
@@ -124,9 +126,7 @@ export class LocalNodes {
     if (node === undefined) this.#histories.delete(name);
     else this.#histories.set(name, this.#historyOf(node, before, clock.now()));
     // Also of a Node that is gone: it is not counted any more.
-    if (before?.taintedSince !== undefined || this.#isOfInterest(nodeKey(name))) {
-      dirty("node", nodeKey(name));
-    }
+    if (isOfInterest(before) || this.#isOfInterest(nodeKey(name))) dirty("node", nodeKey(name));
   }
 
   #historyOf(
@@ -150,9 +150,13 @@ export class LocalNodes {
   }
 
   #isOfInterest(key: ObjectKey): boolean {
-    const history = this.#histories.get(namesOf(key).name);
-    return history?.taintedSince !== undefined || history?.restartedAt !== undefined;
+    return isOfInterest(this.#histories.get(namesOf(key).name));
   }
+}
+
+/** True if the taint may have to change. */
+function isOfInterest(history: NodeHistory | undefined): boolean {
+  return history?.taintedSince !== undefined || history?.restartedAt !== undefined;
 }
 
 /** The key of a Node in the queue: it has no namespace. */

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { at } from "../../test/doubles/memory/fields.ts";
+import { Refusal } from "../../test/doubles/memory/object-table.ts";
 import { ControllerWorld, type MemoryCluster } from "../../test/stages/controller-world.ts";
 
 const TAINT = { key: "clusterset-proxy.io/agent-not-ready", effect: "NoSchedule" };
@@ -178,5 +179,51 @@ test("taints that another writer adds meanwhile stay: the patch is made of the N
     taintsOf(c1),
     Array.from({ length: 10 }, (_, i) => `example.com/${i}`),
   );
+  await world.stop();
+});
+
+test("a node whose taint may not be removed is counted until it is", async () => {
+  const { world, c1 } = await stage(...RESTARTED);
+  node(c1, "a", [TAINT]);
+  agent(c1, "False");
+  await world.pass(5000);
+  c1.server.admitWrite = ({ kind }) => {
+    if (kind === "nodes") throw new Refusal(403, 'nodes "n1" is forbidden: cannot patch');
+  };
+  agent(c1, "True");
+  await world.pass(5000);
+  assert.deepEqual(taintsOf(c1), [TAINT.key]);
+  assert.match(await c1.metrics.text(), /startup_tainted_nodes\{reason="agent-ready"\} 1/);
+  c1.server.admitWrite = () => undefined;
+  await world.pass(60_000);
+  assert.deepEqual(taintsOf(c1), []);
+  assert.match(await c1.metrics.text(), /startup_tainted_nodes\{reason="agent-ready"\} 0/);
+  await world.stop();
+});
+
+test("a restarted node that is deleted before it gets the taint is not counted", async () => {
+  const { world, c1 } = await stage(...RESTARTED);
+  node(c1, "a", []);
+  agent(c1, "False");
+  await world.pass(5000);
+  c1.server.admitWrite = ({ kind }) => {
+    if (kind === "nodes") throw new Refusal(403, 'nodes "n1" is forbidden: cannot patch');
+  };
+  node(c1, "b", []);
+  await world.pass(1000);
+  assert.match(await c1.metrics.text(), /startup_tainted_nodes\{reason="node-restarted"\} 1/);
+  c1.server.objects.delete("nodes", "n1");
+  await world.pass(50);
+  assert.match(await c1.metrics.text(), /startup_tainted_nodes\{reason="node-restarted"\} 0/);
+  await world.stop();
+});
+
+test("that the agents' pods cannot be read is logged: every node seems to have no agent", async () => {
+  const { world, c1 } = ControllerWorld.of(["c1"]);
+  c1.flags = RESTARTED;
+  c1.server.unserved.add("pods");
+  await world.run(5000);
+  assert.ok(c1.log.includes("Watch failed; using last known state"), c1.log.join("\n"));
+  assert.match(await c1.metrics.text(), /resource="pods",reason="not-served"\} [1-9]/);
   await world.stop();
 });
