@@ -3,6 +3,9 @@ import type { Edit } from "./template.ts";
 
 const HUB = '{{- if eq .Values.registry.mode "hub" }}\n';
 
+/** Whether the controller changes startup taints. Values that an upgrade takes from an earlier release say nothing of it. */
+export const STARTUP_TAINT = 'has .Values.startupTaint (list "new-nodes" "restarted-nodes")';
+
 /** What values of the chart change in deploy/base/controller.yaml: the same as deploy/overlays/hub and components. */
 export const CONTROLLER_EDITS: readonly Edit[] = [
   ...podEdits(
@@ -15,7 +18,7 @@ export const CONTROLLER_EDITS: readonly Edit[] = [
   { replace: "  replicas: 2\n", by: "  replicas: {{ .Values.controller.replicas }}\n" },
   {
     replace: "      enableServiceLinks: false\n",
-    by: `      {{- if ne .Values.startupTaint "never" }}
+    by: `      {{- if ${STARTUP_TAINT} }}
       tolerations:
         # In a new cluster, all nodes have the taint that the controller removes.
         - { key: clusterset-proxy.io/agent-not-ready, operator: Exists }
@@ -47,7 +50,7 @@ ${block(6, "tolerations", ".Values.controller.tolerations")}      {{- end }}
             - name: CLUSTERSET_CONTROLLER_HUB_KUBECONFIG
               value: /etc/clusterset/hub.kubeconfig
             {{- end }}
-${variables("controller", ' "startup-taint" (ternary "" .Values.startupTaint (eq .Values.startupTaint "never"))')}`,
+${variables("controller", ` "startup-taint" (ternary .Values.startupTaint "" (${STARTUP_TAINT}))`)}`,
   },
   {
     replace: "            capabilities: { drop: [ALL] }\n",

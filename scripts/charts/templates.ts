@@ -1,5 +1,5 @@
 import { AGENT_EDITS } from "./agent-edits.ts";
-import { CONTROLLER_EDITS } from "./controller-edits.ts";
+import { CONTROLLER_EDITS, STARTUP_TAINT } from "./controller-edits.ts";
 import { block } from "./pod-edits.ts";
 import type { Edit, Template } from "./template.ts";
 
@@ -111,7 +111,7 @@ export const TEMPLATES: readonly Template[] = [
   ...["agents", "nodes"].map((part) => ({
     source: `rbac/startup-taint/${part}.yaml`,
     path: `${PRODUCT}/startup-taint-${part}-rbac.yaml`,
-    when: `and ${CONTROLLER} (ne .Values.startupTaint "never")`,
+    when: `and ${CONTROLLER} (${STARTUP_TAINT})`,
   })),
   ...["pod-monitors", "rules"].map((part) => ({
     source: `components/monitoring/${part}.yaml`,

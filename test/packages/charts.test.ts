@@ -105,6 +105,10 @@ test("several components are all their values together", () => {
   );
 });
 
+test("without a value for startup taints, as in an upgrade that reuses those of 0.2.0, the chart has nothing of them", () => {
+  assertSame(helmTemplate("clusterset-proxy", { startupTaint: null }), fromKustomize("mesh"));
+});
+
 test("with coredns.rbac, the chart has deploy/coredns", () => {
   const values = { coredns: { rbac: true } };
   assertSame(helmTemplate("clusterset-proxy", values), [
