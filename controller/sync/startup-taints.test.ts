@@ -227,3 +227,21 @@ test("that the agents' pods cannot be read is logged: every node seems to have n
   assert.match(await c1.metrics.text(), /resource="pods",reason="not-served"\} [1-9]/);
   await world.stop();
 });
+
+test("a program that sets the taint again and again causes few writes, and one that stops does not win", async () => {
+  const { world, c1 } = await stage(...RESTARTED);
+  agent(c1, "True");
+  node(c1, "a", [TAINT]);
+  let isAgain = true;
+  c1.server.objects.listen(({ kind, key }) => {
+    if (kind !== "nodes" || key !== "n1" || !isAgain || taintsOf(c1).length > 0) return;
+    setImmediate(() => node(c1, "a", [TAINT]));
+  });
+  await world.pass(60_000);
+  const writes = c1.server.writes.filter(({ kind }) => kind === "nodes").length;
+  assert.ok(writes >= 5 && writes <= 8, `${writes} writes`);
+  isAgain = false;
+  await world.pass(15_000);
+  assert.deepEqual(taintsOf(c1), []);
+  await world.stop();
+});

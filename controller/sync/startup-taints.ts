@@ -13,6 +13,9 @@ import {
 import type { EventRecorder } from "./event-recorder.ts";
 import { type LocalNodes, nodeKey } from "./local-nodes.ts";
 
+/** Milliseconds between two removals from one Node: a program that sets the taint again must not cause a write each time. */
+const REMOVE_AGAIN_MS = 10_000;
+
 /** Dependencies of `StartupTaints`. */
 export interface StartupTaintsOptions {
   readonly nodes: Pick<LocalNodes, "due" | "fact" | "situation" | "wrote">;
@@ -30,6 +33,8 @@ export class StartupTaints {
   readonly #options: StartupTaintsOptions;
   /** What was decided last, for nodes that have the taint, or are to have it. */
   readonly #decisions = new Map<string, TaintDecision>();
+  /** When the taint was removed from Nodes, within `REMOVE_AGAIN_MS`, in order. */
+  readonly #removed = new Map<string, number>();
   /** Of nodes whose decision depends on time. */
   readonly #timers = new Map<string, Cancel>();
 
@@ -62,7 +67,10 @@ export class StartupTaints {
       const found = taintEvents(decision, situation.agent, timeout);
       recorder.record(NODES, { key: nodeKey(name), uid }, found);
     }
-    if (decision.isTainted !== situation.isTainted) await this.#change(name, decision);
+    if (decision.isTainted === situation.isTainted) return;
+    const wait = decision.isTainted ? 0 : this.#restOf(name);
+    if (wait > 0) this.#remind(name, wait);
+    else await this.#change(name, decision);
   }
 
   /** Another replica decides from now on. */
@@ -77,14 +85,26 @@ export class StartupTaints {
 
   /** Reads the Node first: a patch replaces all its taints, and others change theirs. */
   async #change(name: string, decision: TaintDecision): Promise<void> {
-    const { events, nodes, writer } = this.#options;
+    const { clock, events, nodes, writer } = this.#options;
     const found = await writer.get(NODES, { name });
     if (found === undefined) return;
     const taints = changedTaints(taintsOf(found.object), decision.isTainted);
     if (taints === undefined) return;
     const { object } = await writer.patch(NODES, { name }, { spec: { taints } }, found.meta);
+    if (!decision.isTainted) this.#removed.set(name, clock.now());
     events.startupTaintChanged(name, decision);
     nodes.wrote(object);
+  }
+
+  /** Milliseconds until the taint may be removed from a Node again. */
+  #restOf(name: string): number {
+    const now = this.#options.clock.now();
+    for (const [other, at] of this.#removed) {
+      if (now - at < REMOVE_AGAIN_MS) break;
+      this.#removed.delete(other);
+    }
+    const at = this.#removed.get(name);
+    return at === undefined ? 0 : REMOVE_AGAIN_MS - (now - at);
   }
 
   #remind(name: string, ms: number | undefined): void {
