@@ -92,8 +92,7 @@ export class ProbeLog {
     const before = this.#records.get(name);
     const silent =
       result === "silent" ? [...(before?.silent.slice(-MOST_SILENT) ?? []), begun] : [];
-    const accepted =
-      result === "accepted" ? ended : (before?.accepted ?? Number.NEGATIVE_INFINITY);
+    const accepted = result === "accepted" ? ended : (before?.accepted ?? Number.NEGATIVE_INFINITY);
     const record = { result, begun, ended, accepted, silent };
     remember(this.#records, name, record);
     remember(this.#latest, cluster, record);
