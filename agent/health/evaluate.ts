@@ -197,7 +197,7 @@ function mostly(
     const probe = probes.get(name);
     if (probe === undefined || probe.ended < now - MOSTLY_MS) continue;
     if (probe.result === "accepted" && probe.ended >= now - since) except.add(name);
-    if (probe.result === "silent" && first.reason === "probe-silent") dead.add(name);
+    if (isTelling(probe, tried, context) && first.reason === "probe-silent") dead.add(name);
   }
   for (const name of except) dead.delete(name);
   if (dead.size < MIN_TRIED || dead.size < except.size) return undefined;
@@ -288,6 +288,12 @@ function reachOf(probe: ProbeRecord | undefined, { reach }: Pick<Context, "reach
   return reach === "works" && !hasAccepted ? "assumed" : reach;
 }
 
+/** True if a silent probe tells something about its endpoint: to strangers, one that never accepted a probe may be closed, as they are. */
+function isTelling(probe: ProbeRecord, tried: readonly Overdue[], context: Context): boolean {
+  const hasAccepted = probe.accepted > Number.NEGATIVE_INFINITY;
+  return probe.result === "silent" && (hasAccepted || !areStrangers(tried, context));
+}
+
 /**
  * True if the endpoint has answered a probe since it owes clients an answer. Where no probe was accepted in its group, a refusal may be that of a firewall, which
  * refuses in the name of endpoints that are dead.
@@ -362,7 +368,7 @@ function isGroupSilent(tried: readonly Overdue[], context: Context): boolean {
     const isShownInPart =
       group.isOwn && shown > 0 && shown < tried.length && !context.isLossy(group);
     if (tried.length === group.members.size && !isShownInPart) return false;
-    return latest.filter(({ result }) => result === "silent").length >= fewest;
+    return latest.filter((record) => isTelling(record, tried, context)).length >= fewest;
   }
   if (strangersReason(tried, context, false) !== undefined) return false;
   if (mayBeUnseen(tried, context)) return false;

@@ -77,12 +77,13 @@ export class Examinations {
       const findingsHere = byCluster.get(cluster) ?? [];
       const groups = findingsHere.map(({ group }) => group);
       const room = MOST_SUSPECTS - probes.pendingOf(cluster);
+      // Clients that are not admitted say nothing about a cluster. Where their endpoints admit no nodes either, they are probed again and again, and others come first.
+      const telling = listedOf(findingsHere.filter(({ reason }) => reason !== "not-admitted"));
       const suspects = openInTurns(cluster, listed, verdicts)
         .filter((one) => !probes.isPending(one) && watched.mayProbe(cluster, one))
+        .toSorted((a, b) => Number(telling.has(b)) - Number(telling.has(a)))
         .slice(0, Math.max(0, room));
       if (suspects.length === 0) continue;
-      // Clients that are not admitted say nothing about a cluster.
-      const telling = listedOf(findingsHere.filter(({ reason }) => reason !== "not-admitted"));
       const isNew = suspects.some((one) => telling.has(one) && !this.hasAnsweredBefore(one));
       const hasSamples = isNew && !isExamined && verdicts.ofCluster(cluster) === undefined;
       const samples = hasSamples ? this.#samples.of(cluster, suspects, answered, watched) : [];

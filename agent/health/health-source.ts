@@ -249,16 +249,13 @@ function calibrate(
   let begun = 0;
   for (const group of due) {
     const count = perCluster.get(group.cluster) ?? 0;
+    if (count >= MOST_CALIBRATIONS.ofCluster) continue;
+    if (begun >= MOST_CALIBRATIONS.all) break;
     // Each in turn: a node's firewall may reject what others admit.
     const [endpoint] = latest
       .filter((one) => mayShow(one, group, watched) && !probes.isPending(one))
-      .toSorted((a, b) => probes.acceptedAt(a) - probes.acceptedAt(b));
-    if (
-      endpoint === undefined ||
-      count >= MOST_CALIBRATIONS.ofCluster ||
-      begun >= MOST_CALIBRATIONS.all
-    )
-      continue;
+      .toSorted((a, b) => probes.probedAt(a) - probes.probedAt(b));
+    if (endpoint === undefined) continue;
     perCluster.set(group.cluster, count + 1);
     begun++;
     const { address, port } = endpoint;

@@ -59,9 +59,9 @@ export class ProbeLog {
     return this.#records;
   }
 
-  /** When an endpoint last accepted a probe; -Infinity if it did not. */
-  acceptedAt(endpoint: TcpEndpoint): number {
-    return this.#records.get(endpointName(endpoint))?.accepted ?? Number.NEGATIVE_INFINITY;
+  /** When the last probe of an endpoint ended, whatever its result; 0 if there was none. */
+  probedAt(endpoint: TcpEndpoint): number {
+    return this.#records.get(endpointName(endpoint))?.ended ?? 0;
   }
 
   isPending(endpoint: TcpEndpoint): boolean {
@@ -92,7 +92,7 @@ export class ProbeLog {
     const before = this.#records.get(name);
     const silent =
       result === "silent" ? [...(before?.silent.slice(-MOST_SILENT) ?? []), begun] : [];
-    const accepted = result === "accepted" ? ended : this.acceptedAt(endpoint);
+    const accepted = result === "accepted" ? ended : (before?.accepted ?? Number.NEGATIVE_INFINITY);
     const record = { result, begun, ended, accepted, silent };
     remember(this.#records, name, record);
     remember(this.#latest, cluster, record);

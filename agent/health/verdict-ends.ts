@@ -147,7 +147,9 @@ export class VerdictEnds {
     let hasAnswered = false;
     const byGroup = Map.groupBy(scope === "group" ? answered : [], (one) => verdicts.groupOn(one));
     for (const verdict of found) {
-      const all = scope === "group" ? (byGroup.get(verdict) ?? []) : answered;
+      // The kernel reports what it keeps; and one that has joined later may have answered since the verdict began, but before it died.
+      const isUnkept = (one: Answered) => !verdict.endpoints.has(endpointName(one));
+      const all = scope === "group" ? (byGroup.get(verdict) ?? []).filter(isUnkept) : answered;
       const since = all.filter(({ age }) => age < clock.now() - holdEnd(verdict));
       const endpoints =
         scope === "group"

@@ -7,7 +7,8 @@ const group = (name: string, count: number) => {
     address: `10.2.${i >> 8}.${i & 255}`,
     port: 80,
   }));
-  return { name, endpoints: new Map(), members, isPartial: false };
+  const terms = { recurrences: 0, hold: 0, expires: 10_000 };
+  return { name, endpoints: new Map(), members, isPartial: false, terms };
 };
 
 const PROBED = { isPartial: false, isTrial: false };
@@ -25,4 +26,15 @@ test("a verdict that ends again and again is remembered once", () => {
   for (let i = 0; i < 100; i++) past.ended(group("group", 1_000), "answered", i);
   assert.equal(past.terms("other", PROBED, 100).recurrences, 1);
   assert.equal(past.terms("group", PROBED, 100).recurrences, 100);
+});
+
+test("clients try all of a group again after forty seconds at most, however often they tried a part of it before", () => {
+  const past = new Recurrence();
+  const part = { isPartial: true, isTrial: true };
+  for (let i = 0; i < 30; i++) {
+    const terms = past.terms("group", part, i);
+    past.ended({ ...group("group", 1), isPartial: true, terms }, "expired", i);
+  }
+  assert.equal(past.terms("group", part, 30).expires, 20_000);
+  assert.equal(past.terms("group", { ...part, isPartial: false }, 30).expires, 40_000);
 });

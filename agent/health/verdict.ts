@@ -60,8 +60,8 @@ const MOST_REMEMBERED = { names: 4_096, endpoints: 65_536, ofName: 256 };
 interface Past {
   /** Verdicts in a row that an answer ended. */
   readonly answered: number;
-  /** Verdicts in a row that expired. */
-  readonly expired: number;
+  /** Milliseconds until the last one expired; 0 if an answer ended it. */
+  readonly lasted: number;
   readonly at: number;
   /** Names of its endpoints, at most `MOST_REMEMBERED.ofName`. */
   readonly endpoints: readonly string[];
@@ -80,19 +80,20 @@ export class Recurrence {
 
   /** The terms of a verdict that begins now. */
   terms(name: string, { isPartial, isTrial }: TermsOf, now: number): Terms {
-    const { answered, expired } = this.#of(name, now);
-    const grown = (times: number, { min, max }: typeof HOLD) => Math.min(max, min * 2 ** times);
+    const { answered, lasted } = this.#of(name, now);
+    const { min, max } = isTrial ? (isPartial ? TRIAL_OF_PART : TRIAL) : LONGEST;
     return {
       recurrences: answered,
-      hold: answered === 0 ? 0 : grown(answered - 1, HOLD),
-      expires: grown(expired, isTrial ? (isPartial ? TRIAL_OF_PART : TRIAL) : LONGEST),
+      hold: answered === 0 ? 0 : Math.min(HOLD.max, HOLD.min * 2 ** (answered - 1)),
+      // Not by their number: a part of the group may have been tried again for long, and all of it has just died.
+      expires: Math.min(max, Math.max(min, 2 * lasted)),
     };
   }
 
   /** True if the last verdict of this name expired, none has begun since, and nothing of the group answered meanwhile. */
   hasExpired(name: string, now: number): boolean {
-    const { expired, isPartial } = this.#of(name, now);
-    return expired > 0 && !isPartial;
+    const { lasted, isPartial } = this.#of(name, now);
+    return lasted > 0 && !isPartial;
   }
 
   /** A verdict ends now. */
@@ -102,7 +103,8 @@ export class Recurrence {
       endpoints,
       members,
       isPartial,
-    }: Pick<Verdict, "name" | "endpoints" | "members" | "isPartial">,
+      terms,
+    }: Pick<Verdict, "name" | "endpoints" | "members" | "isPartial" | "terms">,
     why: VerdictEnd,
     now: number,
   ): void {
@@ -113,7 +115,7 @@ export class Recurrence {
     this.#endpoints += names.size;
     this.#past.set(name, {
       answered: before.answered + (why === "answered" ? 1 : 0),
-      expired: why === "expired" ? before.expired + 1 : 0,
+      lasted: why === "expired" ? terms.expires : 0,
       at: now,
       endpoints: [...names],
       isPartial,
@@ -127,7 +129,7 @@ export class Recurrence {
 
   /** Clients that tried again were answered: former verdicts that expired do not matter any more. */
   forgive(answered: readonly Answered[], now: number): void {
-    const expired = [...this.#past].filter(([, past]) => past.expired > 0);
+    const expired = [...this.#past].filter(([, past]) => past.lasted > 0);
     if (expired.length === 0) return;
     const ages = new Map<string, number>();
     for (const one of answered) {
@@ -136,7 +138,7 @@ export class Recurrence {
     }
     for (const [name, past] of expired) {
       const hasAnswered = past.endpoints.some((one) => now - (ages.get(one) ?? Infinity) > past.at);
-      if (hasAnswered) this.#past.set(name, { ...past, expired: 0 });
+      if (hasAnswered) this.#past.set(name, { ...past, lasted: 0 });
     }
   }
 
@@ -148,7 +150,7 @@ export class Recurrence {
   #of(name: string, now: number): Past {
     const past = this.#past.get(name);
     const isRecent = past !== undefined && now - past.at <= FORGOTTEN_MS;
-    return isRecent ? past : { answered: 0, expired: 0, at: now, endpoints: [], isPartial: false };
+    return isRecent ? past : { answered: 0, lasted: 0, at: now, endpoints: [], isPartial: false };
   }
 }
 

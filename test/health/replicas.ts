@@ -3,6 +3,9 @@ import { type History, OFTEN } from "./history.ts";
 const ANY_TIER = { selectors: [] } as const;
 
 /** Some or most replicas die, and clients call often or seldom; others stay well. */
+/** Nodes with a firewall that admits pods only. */
+const CLOSED = [1, 2, 3, 4, 5].map((i) => `0- node>web@c2/${i}`);
+
 export const REPLICAS: readonly History[] = [
   {
     name: "a slow client goes from one dead replica to the next: probes do not reach them",
@@ -66,6 +69,55 @@ export const REPLICAS: readonly History[] = [
     mayLose: ["a"],
     seeds: [1, 2, 3, 4, 5, 6],
   })),
+  {
+    name: "probes do not reach them, one replica is dead, and then the others: no earlier answer of these ends the verdict that they join",
+    serves: { web: { c2: 3, c3: 1 } },
+    calls: ["a web 0.5"],
+    drops: ["0- node>*", "30- *>web@c2/1", "50- *>web@c2"],
+    expect: ["54 web c3", "100 web c3"],
+    says: ["ended group web@c2 expired"],
+    mayLose: ["a"],
+    seeds: [1, 2, 3, 4],
+  },
+  {
+    name: "all of a group that was never calibrated is dead, and each endpoint is called: clients try again less and less often",
+    serves: { web: { c2: 4, c3: 1 }, cart: { c2: 1 } },
+    calls: ["a web 0.05", "a cart 0.5"],
+    drops: ["0- *>web@c2"],
+    expect: ["150 web c3"],
+    verdicts: Array.from({ length: 4 }, () => "group web@c2"),
+    seeds: [1, 2],
+  },
+  {
+    name: "one of ten replicas admits no nodes: the others are calibrated, too",
+    serves: { web: { c2: 10, c3: 1 } },
+    calls: ["a web 0.1"],
+    drops: ["0- node>web@c2/2"],
+    expect: ["400 web c2:10"],
+    neverWait: ["a"],
+    verdicts: [],
+    blind: [],
+  },
+  {
+    name: "five of eight replicas admit no nodes, none admits pod b, which calls all the time, and a calls seldom",
+    serves: { web: { c2: 8, c3: 1 }, cart: { c2: 1 } },
+    calls: ["a web 0.5 0-12", "a web 30 12-", "b web 0.1 15-"],
+    drops: ["0- b>web@c2", ...CLOSED],
+    expect: ["40", "70", "100"].map((at) => `${at} web c2:8`),
+    mayLose: ["b"],
+    neverWait: ["a"],
+    verdicts: [],
+    seeds: [1, 2, 3, 4, 5, 6],
+  },
+  {
+    name: "five of eight replicas admit no nodes, and a rejected pod calls them all the time: a dead replica of another Service is found",
+    serves: { web: { c2: 8, c3: 1 }, zoo: { c2: 3 } },
+    calls: ["a web 0.5 0-12", "a web 30 12-", "b web 0.1 15-", "a zoo 0.2"],
+    drops: ["0- b>web@c2", ...CLOSED, "50- *>zoo@c2/1"],
+    expect: ["49 zoo c2:3", "54 zoo c2:2"],
+    mayLose: ["b"],
+    seeds: [1, 2, 3, 4, 5, 6],
+  },
   {
     name: "probes do not reach them, one of six replicas is dead, and two pods that a policy rejects retry: the others of its cluster keep their clients",
     serves: { web: { c2: 6, c3: 1 } },
