@@ -67,7 +67,7 @@ test("rotate replaces every token, and no cluster becomes stale for another", as
   const { out, note } = await set.run("rotate", ...IDS, "--yes");
   const now = await tokens("c1");
   assert.deepEqual(
-    Object.keys(now).map((name) => name.replace(/-\d{8}t\d{6}$/, "-(time)")),
+    Object.keys(now).map((name) => name.replace(/-after-\d{8}t\d{6}$/, "-(time)")),
     ["c2-(time)", "c3-(time)"],
   );
   for (const token of Object.values(now)) {
