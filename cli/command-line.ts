@@ -112,7 +112,7 @@ export interface ObjectReference {
   readonly name: string;
 }
 
-/** `shop/web`, or `web`, whose namespace is asked for. */
+/** Parses `shop/web`, or `web` with the namespace that the function returns. */
 export function objectReference(value: string, namespace: () => string): ObjectReference {
   const parts = value.split("/");
   const [first = "", second] = parts;

@@ -176,7 +176,7 @@ test("leave: what a user may not delete, or change in CoreDNS, is named before a
   );
 });
 
-test("leave: a user of the startup taint is told to stop it first, because nothing removes it afterwards", async () => {
+test("leave reports a startup taint, because no controller removes it afterwards", async () => {
   for (const components of ["nftables,startup-taint", "nftables"]) {
     await using one = await leaver({ components });
     using operator = new CommandLine({ one: one.inline });

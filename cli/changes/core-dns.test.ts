@@ -7,7 +7,7 @@ import type { Cluster } from "../clusters/cluster.ts";
 import { withNames } from "../install/dns.ts";
 import { applyNames, planNames } from "./core-dns.ts";
 
-// What becomes of the Corefile of a cluster whose DNS must not break.
+// The cluster keeps its DNS, whatever happens to a change of the Corefile.
 
 const COREFILE = ".:53 {\n    errors\n}\n";
 const OTHER = "clusterset.local:53 {\n    forward . 10.1.2.3\n}\n";

@@ -63,7 +63,7 @@ export class LocalNodes {
     });
     const nodes = new Informer({ query: NODES_QUERY, sink: this.#nodes, follow });
     const pods = agentPodsQuery(config.namespace);
-    // Whoever asks for startup taints has to know that no agent is seen.
+    // With startup taints, an operator has to know that the controller sees no agent.
     const state = events.connection.bind(events, undefined);
     this.#informers =
       config.startupTaint === "never"

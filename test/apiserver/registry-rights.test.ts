@@ -215,7 +215,7 @@ test("on a hub, a cluster's token can write its own registry and read the others
   );
 });
 
-test("with the rights of the startup taint, the controller changes taints of a Node that nobody has changed, and writes its Events", async () => {
+test("with the rights of the startup taint, the controller changes the taints of a Node with a precondition, and writes its Events", async () => {
   for (const object of rightsIn(["startup-taint/agents.yaml", "startup-taint/nodes.yaml"])) {
     await plane.admin.apply(object);
   }
