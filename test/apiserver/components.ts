@@ -9,8 +9,8 @@ import type { ApiClient } from "./api-client.ts";
 import { kubernetesCommand } from "./commands.ts";
 import type { Place } from "./place.ts";
 
-/** How long a program may take to be ready on a machine that does other things, too. */
-const PATIENCE_MS = 60_000;
+/** How long a program may take to be ready: beside much other work, an API server takes more than a minute. */
+const PATIENCE_MS = 240_000;
 
 /** Waits until a program is ready. Kills it and throws, with its output, if it is not ready in time, or ends. */
 export async function untilReady(

@@ -17,8 +17,8 @@ export const CACHE = `${process.env.XDG_CACHE_HOME ?? `${homedir()}/.cache`}/clu
 /** Where a run has a directory for what is large, or has to be on one file system with what is kept. */
 export const STORE = `${CACHE}/runs`;
 
-/** A process that does not die within this time hangs in the kernel; more waiting would not help. */
-const PATIENCE_MS = 5_000;
+/** A process that does not die within this time, on a machine that is busy, hangs in the kernel: more waiting would not help. */
+const PATIENCE_MS = 30_000;
 
 /** The network namespaces of a run. */
 export function namespacesOf(run: Run): string[] {
