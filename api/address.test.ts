@@ -19,6 +19,8 @@ import {
   widthOf,
 } from "./cidr.ts";
 
+const words = (text: string): string[] => text.split(" ");
+
 /** Before or after an address, none of these is a part of it. */
 const affix = fc.constantFrom(" ", "\n", "\0", ".", ":", "/32", ":80", "[", "]", "x", "e0");
 
@@ -109,36 +111,17 @@ describe("parseAddress", () => {
 
   const REFUSED = {
     "invalid-address": [
-      "",
-      "167772161",
-      "0x0a000001",
-      "１０.0.0.1",
-      "localhost",
-      "__proto__",
-      "fd00:::1",
-      "fd00::1::2",
-      "1:2:3:4:5:6:7",
-      "1:2:3:4:5:6:7:8:9",
-      "1:2:3:4:5:6:7::8",
-      "fd00::g",
-      "fd00::1.2.3",
-      "fd00::1.2.3.04",
-      "1.2.3.4::",
-      "fd00:1.2.3.4::1",
-      `${"0".repeat(60)}::1`,
-      "0".repeat(1e6),
+      ...words("167772161 0x0a000001 １０.0.0.1 localhost __proto__ fd00:::1 fd00::1::2"),
+      ...words("1:2:3:4:5:6:7 1:2:3:4:5:6:7:8:9 1:2:3:4:5:6:7::8 fd00::g fd00::1.2.3"),
+      ...words("fd00::1.2.3.04 1.2.3.4:: fd00:1.2.3.4::1"),
+      ...["", `${"0".repeat(60)}::1`, "0".repeat(1e6)],
     ],
     "mapped-address": [
-      "::ffff:10.0.0.1",
-      "::FFFF:10.0.0.1",
-      "::ffff:a00:1",
-      "0:0:0:0:0:ffff:0a00:0001",
-      "::1.2.3.4",
-      "::102:304",
-      "::ffff:127.0.0.1",
+      ...words("::ffff:10.0.0.1 ::FFFF:10.0.0.1 ::ffff:a00:1 0:0:0:0:0:ffff:0a00:0001"),
+      ...words("::1.2.3.4 ::102:304 ::ffff:127.0.0.1"),
     ],
-    "zoned-address": ["fe80::1%eth0", "fd00::1%", "fe80::1%1", "::ffff:10.0.0.1%lo"],
-  } as const;
+    "zoned-address": words("fe80::1%eth0 fd00::1% fe80::1%1 ::ffff:10.0.0.1%lo"),
+  };
   for (const [fault, texts] of Object.entries(REFUSED)) {
     for (const text of texts) {
       test(`rejects ${JSON.stringify(text.slice(0, 70))} as ${fault}`, () => {
@@ -156,38 +139,18 @@ test("addressFromHex returns every address", () =>
 
 // The first and the last address of each class, and the neighbours that are outside of it.
 const CLASSES = {
-  "unspecified-address": ["0.0.0.0", "0.255.255.255", "::"],
-  "loopback-address": ["127.0.0.0", "127.0.0.1", "127.255.255.255", "::1"],
-  "link-local-address": [
-    "169.254.0.0",
-    "169.254.169.254",
-    "169.254.255.255",
-    "fe80::",
-    "fe80::1",
-    "febf:ffff::1",
-  ],
-  "multicast-address": ["224.0.0.0", "239.255.255.255", "255.255.255.255", "ff00::", "ff02::1"],
+  "unspecified-address": words("0.0.0.0 0.255.255.255 ::"),
+  "loopback-address": words("127.0.0.0 127.0.0.1 127.255.255.255 ::1"),
+  "link-local-address": words(
+    "169.254.0.0 169.254.169.254 169.254.255.255 fe80:: fe80::1 febf:ffff::1",
+  ),
+  "multicast-address": words("224.0.0.0 239.255.255.255 255.255.255.255 ff00:: ff02::1"),
   none: [
-    "1.0.0.0",
-    "1.2.3.4",
-    "10.96.0.1",
-    "126.255.255.255",
-    "128.0.0.0",
-    "169.253.255.255",
-    "169.255.0.0",
-    "223.255.255.255",
-    "240.0.0.0",
-    "241.0.0.1",
-    "255.255.255.254",
-    "::2",
-    "::1:0:0",
-    "fe7f::1",
-    "fec0::1",
-    "feff::1",
-    "fd00::1",
-    "2001:db8::1",
+    ...words("1.0.0.0 1.2.3.4 10.96.0.1 126.255.255.255 128.0.0.0 169.253.255.255 169.255.0.0"),
+    ...words("223.255.255.255 240.0.0.0 241.0.0.1 255.255.255.254"),
+    ...words("::2 ::1:0:0 fe7f::1 fec0::1 feff::1 fd00::1 2001:db8::1"),
   ],
-} as const;
+};
 
 for (const [name, texts] of Object.entries(CLASSES)) {
   for (const text of texts) {
@@ -273,25 +236,10 @@ describe("parseCidr", () => {
   }
 
   const INVALID = [
-    "",
-    "/",
-    "/8",
-    "10.0.0.0",
-    "10.0.0.0/",
-    "10.0.0.0/33",
-    "10.0.0.0/08",
-    "10.0.0.0/+8",
-    "10.0.0.0/-1",
-    "10.0.0.0/8.0",
-    "10.0.0.0/8 ",
-    "10.0.0.0/8/8",
-    "10.0.0.0/255.0.0.0",
-    "10/8",
-    "010.0.0.0/8",
-    "fd00::/129",
-    "fd00::%eth0/64",
-    "::ffff:0:0/96",
-    "10.0.0.0/8\n",
+    ...words("/ /8 10.0.0.0 10.0.0.0/ 10.0.0.0/33 10.0.0.0/08 10.0.0.0/+8 10.0.0.0/-1"),
+    ...words("10.0.0.0/8.0 10.0.0.0/8/8 10.0.0.0/255.0.0.0 10/8 010.0.0.0/8"),
+    ...words("fd00::/129 fd00::%eth0/64 ::ffff:0:0/96"),
+    ...["", "10.0.0.0/8 ", "10.0.0.0/8\n"],
   ];
   for (const text of INVALID) {
     test(`rejects ${JSON.stringify(text)}`, () => assert.equal(parseCidr(text), "invalid-cidr"));

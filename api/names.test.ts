@@ -2,13 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
 import { forAll } from "../test/generators/for-all.ts";
-import {
-  isClusterId,
-  isLabelName,
-  isLabelValue,
-  isQualifiedName,
-  isSubdomainName,
-} from "./names.ts";
+import * as names from "./names.ts";
 
 /** Characters that no name has, wherever they are in it. */
 const ODD = `\n\0 /:"'\\#$()ａé\u202e\u200b`;
@@ -18,13 +12,13 @@ const HOSTILE = ["", "-", "-a", "a-", "a_b", "__proto__", ...AROUND];
 const KINDS = [
   {
     name: "isLabelName",
-    holds: isLabelName,
+    holds: names.isLabelName,
     good: ["a", "0", "serve", "a-b", "a--b", "constructor", "x".repeat(63)],
     bad: ["A", "a.b", ".", "x".repeat(64)],
   },
   {
     name: "isSubdomainName",
-    holds: isSubdomainName,
+    holds: names.isSubdomainName,
     good: [
       "a",
       "a.b.c",
@@ -36,13 +30,13 @@ const KINDS = [
   },
   {
     name: "isClusterId",
-    holds: isClusterId,
+    holds: names.isClusterId,
     good: ["c1", "eu.c1", "x".repeat(63)],
     bad: ["C1", "a.b.c", "a.", ".a", `${"x".repeat(32)}.${"x".repeat(32)}`],
   },
   {
     name: "isLabelValue",
-    holds: isLabelValue,
+    holds: names.isLabelValue,
     good: ["eu-west", "EU_West.1", "a", "x".repeat(63), "a_b"],
     bad: [".a", "a.", "_a", "x".repeat(64)],
   },
@@ -67,11 +61,11 @@ for (const { name, holds, good, bad } of KINDS) {
 test("a qualified name is a name, or a DNS subdomain, a slash and a name", () => {
   const longest = `${"a".repeat(63)}.${"b".repeat(63)}/${"c".repeat(63)}`;
   for (const good of ["http", "A_b.c", "1", "example.com/x", "kubernetes.io/h2c", longest]) {
-    assert.ok(isQualifiedName(good), good);
+    assert.ok(names.isQualifiedName(good), good);
   }
   const slashes = ["/", "a/", "/a", "a//b", "a/b/c", "A/b", "a_b/c", `${"c".repeat(64)}`, "a/-b"];
   for (const bad of [...slashes, ...HOSTILE.filter((text) => !/^a[/_]b$/.test(text))]) {
-    if (bad !== "__proto__") assert.ok(!isQualifiedName(bad), JSON.stringify(bad));
+    if (bad !== "__proto__") assert.ok(!names.isQualifiedName(bad), JSON.stringify(bad));
   }
-  assert.ok(!isQualifiedName("__proto__"));
+  assert.ok(!names.isQualifiedName("__proto__"));
 });

@@ -43,10 +43,8 @@ test("lines below the level are not written", () => {
     log.write({ level: "debug", message: "quiet", fields: {} });
     log.write({ level: "error", message: "loud", fields: {} });
   });
-  assert.deepEqual(
-    lines.map((line) => JSON.parse(line).msg),
-    ["loud"],
-  );
+  const messages = lines.map((line) => JSON.parse(line).msg);
+  assert.deepEqual(messages, ["loud"]);
 });
 
 test("a coded error shows its code and its cause; only an unexpected one shows a stack", () => {
@@ -120,10 +118,8 @@ describe("shares of the log", () => {
     clock.advance(6_000);
     const [first, ...rest] = written(100);
     assert.equal(first?.leftOut, 80);
-    assert.deepEqual(
-      rest.map(({ leftOut }) => leftOut),
-      [0, 0, 0, 0, 0],
-    );
+    const leftOut = rest.map(({ leftOut }) => leftOut);
+    assert.deepEqual(leftOut, [0, 0, 0, 0, 0]);
   });
 
   test("are separate for each object, and forgotten once they are full again", () => {

@@ -30,10 +30,8 @@ for (const [what, parentRef, field] of [
       spec: { parentRef },
     });
     assert.equal(fact, undefined);
-    assert.deepEqual(
-      problems.map((problem) => problem.field),
-      field === undefined ? [] : [`spec.parentRef.${field}`],
-    );
+    const fields = problems.map((problem) => problem.field);
+    assert.deepEqual(fields, field === undefined ? [] : [`spec.parentRef.${field}`]);
   });
 }
 

@@ -119,10 +119,8 @@ test("an invalid creationTimestamp is a problem, a missing one is not", () => {
   assert.equal(parseCreated({ metadata: {} }, complaints), undefined);
   assert.equal(complaints.problems.length, 0);
   assert.equal(parseCreated({ metadata: { creationTimestamp: "x" } }, complaints), undefined);
-  assert.deepEqual(
-    complaints.problems.map(({ reason, field }) => `${reason} ${field}`),
-    ["invalid-object metadata.creationTimestamp"],
-  );
+  const told = complaints.problems.map(({ reason, field }) => `${reason} ${field}`);
+  assert.deepEqual(told, ["invalid-object metadata.creationTimestamp"]);
 });
 
 function parse(value: unknown) {

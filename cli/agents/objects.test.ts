@@ -19,10 +19,8 @@ test("the configuration is that of the DaemonSet's environment, and what is stat
     ]),
   ]);
   assert.ok(!isUsage(settings));
-  assert.deepEqual(
-    settings.config.clusterSetCidrs.map(({ text }) => text),
-    ["242.0.0.0/8"],
-  );
+  const cidrs = settings.config.clusterSetCidrs.map(({ text }) => text);
+  assert.deepEqual(cidrs, ["242.0.0.0/8"]);
   assert.deepEqual(settings.unknown, ["CLUSTERSET_AGENT_HEALTH"]);
   assert.equal(settings.version, "0.1.0");
 });

@@ -42,11 +42,8 @@ test("tokens, keys, certificates and passwords are left out wherever they stand 
 });
 
 test("the same in JSON within JSON, which stays valid", () => {
-  const inner = {
-    token: "s3cret",
-    Authorization: "ApiKey s3cret",
-    auths: { "r.example": { auth: "s3cret" } },
-  };
+  const auths = { "r.example": { auth: "s3cret" } };
+  const inner = { token: "s3cret", Authorization: "ApiKey s3cret", auths };
   for (const depth of [1, 2]) {
     let text = JSON.stringify(inner);
     for (let i = 0; i < depth; i++) text = JSON.stringify({ msg: text });
@@ -69,84 +66,53 @@ test("what a bug report needs stays as it is", () => {
 });
 
 test("of an object, values of variables and annotations that are not ours are left out", () => {
-  const object = {
+  const pod = (metadata: object, proxy: string, token: string) => ({
     kind: "Pod",
-    metadata: {
-      name: "agent",
-      managedFields: [{ manager: "kubectl" }],
-      annotations: {
-        "example.com/key": "planted-1",
-        "kubectl.kubernetes.io/last-applied-configuration": '{"env":"planted-2"}',
-        "clusterset-proxy.io/shift": "from=2026-11-24T04:00:00Z; for=2h",
-      },
-    },
+    metadata: { name: "agent", ...metadata },
     spec: {
       containers: [
         {
           env: [
-            { name: "PROXY", value: "planted-3" },
+            { name: "PROXY", value: proxy },
             { name: "CLUSTERSET_AGENT_HEALTH", value: "all" },
             { name: "NODE", valueFrom: { fieldRef: { fieldPath: "spec.nodeName" } } },
           ],
-          args: ["--kubeconfig", "/x", `--token=${JWT}`],
-        },
-      ],
-    },
-  };
-  assert.deepEqual(objectWithoutSecrets(object), {
-    kind: "Pod",
-    metadata: {
-      name: "agent",
-      annotations: {
-        "example.com/key": LEFT_OUT,
-        "clusterset-proxy.io/shift": "from=2026-11-24T04:00:00Z; for=2h",
-      },
-    },
-    spec: {
-      containers: [
-        {
-          env: [
-            { name: "PROXY", value: LEFT_OUT },
-            { name: "CLUSTERSET_AGENT_HEALTH", value: "all" },
-            { name: "NODE", valueFrom: { fieldRef: { fieldPath: "spec.nodeName" } } },
-          ],
-          args: ["--kubeconfig", "/x", `--token=${LEFT_OUT}`],
+          args: ["--kubeconfig", "/x", `--token=${token}`],
         },
       ],
     },
   });
+  const ours = { "clusterset-proxy.io/shift": "from=2026-11-24T04:00:00Z; for=2h" };
+  const applied = { "kubectl.kubernetes.io/last-applied-configuration": '{"env":"planted-2"}' };
+  const annotations = { "example.com/key": "planted-1", ...applied, ...ours };
+  const managedFields = [{ manager: "kubectl" }];
+  const left = { annotations: { "example.com/key": LEFT_OUT, ...ours } };
+  const object = pod({ managedFields, annotations }, "planted-3", JWT);
+  assert.deepEqual(objectWithoutSecrets(object), pod(left, LEFT_OUT, LEFT_OUT));
 });
 
 test("of a Secret, nothing but its name is left", () => {
-  const secret = {
-    kind: "Secret",
-    metadata: { namespace: "a", name: "b", annotations: { x: "planted" } },
-    data: { kubeconfig: "cGxhbnRlZA==" },
-  };
-  assert.deepEqual(objectWithoutSecrets(secret), {
-    kind: "Secret",
-    metadata: { namespace: "a", name: "b" },
-  });
+  const name = { namespace: "a", name: "b" };
+  const metadata = { ...name, annotations: { x: "planted" } };
+  const secret = { kind: "Secret", metadata, data: { kubeconfig: "cGxhbnRlZA==" } };
+  assert.deepEqual(objectWithoutSecrets(secret), { kind: "Secret", metadata: name });
 });
 
 test("free text of users and of other programs is left out, unless it is asked for", () => {
-  const event = {
-    involvedObject: { kind: "Pod" },
-    source: { component: "kubelet" },
-    message: "planted-1",
-  };
-  const own = { ...event, source: { component: "clusterset-controller" } };
+  const event = (component: string) => ({
+    ...{ involvedObject: { kind: "Pod" }, source: { component }, message: "planted-1" },
+  });
   const exported = {
     metadata: { annotations: { "clusterset-proxy.io/drain": "reason=planted-2" } },
     spec: { exportedAnnotations: { note: "planted-3" }, exportedLabels: { team: "planted-4" } },
   };
   const text = (object: unknown, withFreeText: boolean) =>
     JSON.stringify(objectWithoutSecrets(object, withFreeText));
-  for (const object of [event, exported]) {
+  for (const object of [event("kubelet"), exported]) {
     assert.doesNotMatch(text(object, false), /planted/);
     assert.equal(text(object, true), JSON.stringify(object));
   }
-  assert.match(text(own, false), /planted-1/);
+  assert.match(text(event("clusterset-controller"), false), /planted-1/);
 });
 
 // In parts, so that no scanner takes this file for a leak.
@@ -169,10 +135,8 @@ test("tokens of known products are left out, in logs and in JSON, with the rest 
 
 test("no comment in a text switches the rules off", async () => {
   const [, token = ""] = TOKENS;
-  assert.equal(
-    await withoutKnownTokens(`# secretlint-disable\n${token}\n`),
-    "# secretlint-disable\n(left out)\n",
-  );
+  const left = await withoutKnownTokens(`# secretlint-disable\n${token}\n`);
+  assert.equal(left, "# secretlint-disable\n(left out)\n");
 });
 
 test("a text without tokens stays as it is", async () => {
@@ -191,10 +155,8 @@ test("tar unpacks what was packed: empty files, whole blocks, long paths and oth
   try {
     const parts = [...files].map(([path, text]) => entry(path, Buffer.from(text), 1_700_000_000));
     writeFileSync(join(folder, "a.tar"), Buffer.concat([...parts, END]));
-    execFileSync("tar", ["-xf", "a.tar"], {
-      cwd: folder,
-      env: { ...process.env, LC_ALL: "C.UTF-8" },
-    });
+    const env = { ...process.env, LC_ALL: "C.UTF-8" };
+    execFileSync("tar", ["-xf", "a.tar"], { cwd: folder, env });
     for (const [path, text] of files) assert.equal(readFileSync(join(folder, path), "utf8"), text);
   } finally {
     rmSync(folder, { recursive: true });

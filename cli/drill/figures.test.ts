@@ -28,10 +28,8 @@ test("the caller's connections are established, or have the error that the kerne
   await once(server, "listening");
   const { port } = server.address() as { port: number };
   const served = await attempts(port, 5);
-  assert.deepEqual(
-    served.flatMap(({ error }) => error ?? []),
-    [],
-  );
+  const errors = served.flatMap(({ error }) => error ?? []);
+  assert.deepEqual(errors, []);
   assert.ok(served.every(({ ms }) => ms >= 0));
   server.close();
   await once(server, "close");

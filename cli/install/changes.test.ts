@@ -92,40 +92,31 @@ function dnsChanges(dns: ClusterDns, set: Partial<JoinSet> = {}): string[] {
 
 const OWN = "clusterset-proxy/deployment/clusterset-dns";
 const RIGHTS = "clusterrole/clusterset-coredns";
+/** A CoreDNS of the clusterset, and what leads to it. */
+const own = (last: string) => [OWN, "rollout", last];
+const CACHED = { cacheAddresses: ["169.254.20.10"] };
 
 /** A DNS server, the flag, and what join does. */
 const DNS_ROWS: readonly (readonly [ClusterDns, DnsWay | undefined, readonly string[]])[] = [
   [SUPPORTED, undefined, [RIGHTS, "names add"]],
-  [SUPPORTED, "own", [OWN, "rollout", "names forward"]],
+  [SUPPORTED, "own", own("names forward")],
   [SUPPORTED, "none", []],
   // A block that forwards is undone by its removal, and each version has its plugins.
-  [{ ...SUPPORTED, image: "coredns:v1.11.4" }, undefined, [OWN, "rollout", "names forward"]],
+  [{ ...SUPPORTED, image: "coredns:v1.11.4" }, undefined, own("names forward")],
   // A Corefile that is not ours to change, and a version that is not known.
-  [{ ...SUPPORTED, owner: "Helm" }, undefined, [OWN, "rollout", "server of coredns"]],
-  [{ kind: "coredns", image: "r/c@sha256:1" }, undefined, [OWN, "rollout", "server of coredns"]],
-  [{ kind: "eks", owner: "EKS" }, undefined, [OWN, "rollout", "server of eks"]],
-  [{ kind: "kube-dns" }, undefined, [OWN, "rollout", "server of kube-dns"]],
-  [{ kind: "unknown" }, undefined, [OWN, "rollout", "server of unknown"]],
+  [{ ...SUPPORTED, owner: "Helm" }, undefined, own("server of coredns")],
+  [{ kind: "coredns", image: "r/c@sha256:1" }, undefined, own("server of coredns")],
+  [{ kind: "eks", owner: "EKS" }, undefined, own("server of eks")],
+  [{ kind: "kube-dns" }, undefined, own("server of kube-dns")],
+  [{ kind: "unknown" }, undefined, own("server of unknown")],
   [{ kind: "unknown" }, "none", []],
   // The zone has one block: that of an earlier join becomes the one that forwards.
-  [{ kind: "eks", owner: "EKS", block: "serves" }, "own", [OWN, "rollout", "names forward"]],
-  [
-    { kind: "coredns-custom", owner: "K3s", block: "serves" },
-    "own",
-    [OWN, "rollout", "names forward"],
-  ],
+  [{ kind: "eks", owner: "EKS", block: "serves" }, "own", own("names forward")],
+  [{ kind: "coredns-custom", owner: "K3s", block: "serves" }, "own", own("names forward")],
   // GKE's cache reads the ConfigMap of kube-dns.
-  [
-    { kind: "kube-dns", cacheAddresses: ["169.254.20.10"] },
-    undefined,
-    [OWN, "rollout", "server of kube-dns"],
-  ],
+  [{ kind: "kube-dns", ...CACHED }, undefined, own("server of kube-dns")],
   // Pods ask the cache, which does not ask CoreDNS for other zones than its own.
-  [
-    { ...SUPPORTED, cacheAddresses: ["169.254.20.10"] },
-    undefined,
-    [RIGHTS, "names add", "cache of coredns"],
-  ],
+  [{ ...SUPPORTED, ...CACHED }, undefined, [RIGHTS, "names add", "cache of coredns"]],
 ];
 
 for (const [dns, way, wanted] of DNS_ROWS)
@@ -171,10 +162,8 @@ test("upgrade: one cluster after the other, the hub first, and each program is r
     ...({ context, mode: "mesh", images: {}, components: [] } as const),
   }));
   const changes = upgradeChanges(upgraded, "hub");
-  assert.deepEqual(
-    [...new Set(changes.map(({ stage, on }) => `${stage} ${on}`))],
-    ["0 hub", "1 at-c2", "2 at-c1"],
-  );
+  const stages = [...new Set(changes.map(({ stage, on }) => `${stage} ${on}`))];
+  assert.deepEqual(stages, ["0 hub", "1 at-c2", "2 at-c1"]);
   assert.deepEqual(
     changes
       .filter(({ stage }) => stage === 1)
@@ -251,10 +240,8 @@ test("leave: exports, a wait in the other cluster, traces in others, its own by 
     "until rollout",
     "remove namespace/clusterset-cleanup",
   ].map((part) => programs.findIndex((one) => one.includes(part)));
-  assert.deepEqual(
-    order,
-    order.toSorted((a, b) => a - b),
-  );
+  const sorted = order.toSorted((a, b) => a - b);
+  assert.deepEqual(order, sorted);
   assert.ok(!order.includes(-1), order.join());
   const last = changes.filter(({ stage }) => stage === 5);
   assert.ok(last.length >= 3 && last.every(({ wait }) => wait?.for === "namespace-ended"));

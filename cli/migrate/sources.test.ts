@@ -39,9 +39,7 @@ function found(objects: readonly object[], joined = true): Found {
 }
 
 function lines({ findings }: Migration): string[] {
-  return findings.map(
-    ({ object, reason, step }) => `${object}: ${reason}${step ? ` ${step}` : ""}`,
-  );
+  return findings.map(({ object, reason, step }) => `${object}: ${reason} ${step ?? ""}`.trim());
 }
 
 const made = (migration: Migration, step: ObjectStep) => manifestsOf(migration, step);
@@ -86,6 +84,17 @@ describe("Karmada", () => {
 
 describe("Cloud Map", () => {
   const cloudMap = foreignObjects("cloud-map.yaml");
+  /** The same, with an import that has this spec, and these annotations if any. */
+  const withImport = (spec: object, annotations?: object): Found => {
+    const more = { spec: { type: "ClusterSetIP", ...spec } };
+    return found(
+      cloudMap.map(({ metadata, ...one }) =>
+        one.kind === "ServiceImport"
+          ? { ...one, ...more, metadata: { ...metadata, ...(annotations && { annotations }) } }
+          : { ...one, metadata },
+      ),
+    );
+  };
 
   test("identity and imports stay, an address of a derived Service is replaced, the rest is left behind", () => {
     const migration = FROM.cloudmap.migrate(found(cloudMap));
@@ -104,37 +113,18 @@ describe("Cloud Map", () => {
     const before = FROM.cloudmap.migrate(found(cloudMap, false));
     assert.ok(lines(before).includes("ServiceImport demo/nginx-hello: needs-join switch"));
     assert.deepEqual(made(before, "switch"), []);
-    const after = cloudMap.map((one) =>
-      one.kind === "ServiceImport"
-        ? { ...one, spec: { type: "ClusterSetIP", ips: ["241.7.7.7"] } }
-        : one,
-    );
-    const migration = FROM.cloudmap.migrate(found(after));
+    const migration = FROM.cloudmap.migrate(withImport({ ips: ["241.7.7.7"] }));
     assert.ok(lines(migration).includes("ServiceImport demo/nginx-hello: taken-over"));
   });
 
   test("an import of several clusters gets one address, and one that was adopted another stored spec", () => {
-    const adopted = cloudMap.map((one) =>
-      one.kind === "ServiceImport"
-        ? {
-            ...one,
-            metadata: {
-              ...one.metadata,
-              annotations: {
-                "multicluster.k8s.aws/derived-service": "[]",
-                "clusterset-proxy.io/import": "adopted",
-                "clusterset-proxy.io/authored-spec": '{"ips":["172.20.1.1"],"type":"ClusterSetIP"}',
-              },
-            },
-            spec: {
-              type: "ClusterSetIP",
-              ips: ["172.20.1.1", "172.20.1.2"],
-              sessionAffinity: "None",
-            },
-          }
-        : one,
-    );
-    const [manifest] = made(FROM.cloudmap.migrate(found(adopted)), "switch");
+    const spec = { ips: ["172.20.1.1", "172.20.1.2"], sessionAffinity: "None" };
+    const adopted = withImport(spec, {
+      "multicluster.k8s.aws/derived-service": "[]",
+      "clusterset-proxy.io/import": "adopted",
+      "clusterset-proxy.io/authored-spec": '{"ips":["172.20.1.1"],"type":"ClusterSetIP"}',
+    });
+    const [manifest] = made(FROM.cloudmap.migrate(adopted), "switch");
     assert.partialDeepStrictEqual(manifest, {
       metadata: { annotations: { "clusterset-proxy.io/authored-spec": '{"type":"ClusterSetIP"}' } },
     });
@@ -190,9 +180,8 @@ describe("Cilium", () => {
   });
 
   test("one that is not shared gets no export, but a policy on its import, once that exists", () => {
-    assert.ok(
-      lines(FROM.cilium.migrate(found(cilium))).includes("Service mesh/taker: needs-join policy"),
-    );
+    const all = lines(FROM.cilium.migrate(found(cilium)));
+    assert.ok(all.includes("Service mesh/taker: needs-join policy"));
     const taker = object("ServiceImport", "mesh/taker", { spec: { type: "ClusterSetIP" } });
     const [manifest] = made(FROM.cilium.migrate(found([...cilium, taker])), "policy");
     assert.partialDeepStrictEqual(manifest, object("ServiceImport", "mesh/taker"));
@@ -225,10 +214,8 @@ test("steps name the contexts that need them, and those without anything to do a
   const other = { context: "c1", findings: [] };
   const steps = stepsOf(FROM.cloudmap, [one, other]);
   const text = String(migrationText(FROM.cloudmap, [one, other], steps));
-  assert.match(
-    text,
-    /for c in 'a'\\''b'; do kubectl clusterset migrate --from cloudmap .* --step switch/,
-  );
+  const step = /for c in 'a'\\''b'; do kubectl clusterset migrate --from cloudmap .* --step switch/;
+  assert.match(text, step);
   assert.doesNotMatch(text, /--step identity/);
   assert.match(text, /^1\. Join\./m);
 });

@@ -51,10 +51,8 @@ test("Services that requested it and did not get it, or in part, and how many mo
     ],
   );
   const shop = failoverProblems(PAGE, "shop");
-  assert.deepEqual(
-    shop.map(({ object }) => object),
-    ["Service shop/web", "Services"],
-  );
+  const objects = shop.map(({ object }) => object);
+  assert.deepEqual(objects, ["Service shop/web", "Services"]);
 });
 
 test("a page where no Service requests it, or of an earlier release, counts nothing", () => {

@@ -52,107 +52,85 @@ test("a value that is longer than Kubernetes allows makes the metadata invalid",
   }
 });
 
-const newKnown = () => new KnownObjects({ evicted: () => undefined, leavesOut: () => undefined });
+/**
+ * What happens to known objects, one after the other, each with what it is answered after `=`, if that matters: `y` or `n`, or
+ * the keys that are missing. Objects are `version`, or `version/key/uid`; `at`: the version of the list or of the last event.
+ */
+const EVENTS: Readonly<Record<string, (known: KnownObjects, object: Meta, at: string) => unknown>> =
+  {
+    list: (known) => known.beginList(),
+    listed: (known, object) => known.listed(object),
+    changed: (known, object) => known.changed(object),
+    deleted: (known, object) => known.deleted(object),
+    answered: (known, object, at) => known.inResponse(object, at),
+    isRewound: (known, object) => known.isRewound(object),
+    rewound: (known) => known.invalidateVersions(),
+    undelivered: (known, { key }) => known.undelivered(key),
+    missing: (known, { resourceVersion }) => known.missing(resourceVersion).join("+"),
+    size: (known) => String(known.size),
+  };
 
-const meta = (resourceVersion: string, uid = "u1", key = "shop/web") => ({
-  key,
-  uid,
-  resourceVersion,
-});
+interface Meta {
+  readonly key: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+}
 
-test("an unchanged object is not news, neither in a list nor in an event", () => {
-  const known = newKnown();
-  known.beginList();
-  assert.equal(known.listed(meta("5")), true);
-  assert.equal(known.listed(meta("5")), false);
-  assert.equal(known.changed(meta("5")), false);
-  assert.equal(known.changed(meta("6")), true);
-});
-
-test("an event older than the known version is ignored", () => {
-  const known = newKnown();
-  known.changed(meta("100"));
-  assert.equal(known.changed(meta("99")), false);
-  assert.equal(known.deleted(meta("99")), false);
-  assert.equal(known.deleted(meta("101")), true);
-  assert.equal(known.deleted(meta("101")), false);
-});
-
-test("an older version in a list is news: the server may have been restored", () => {
-  const known = newKnown();
-  known.changed(meta("100"));
-  known.beginList();
-  assert.equal(known.listed(meta("7")), true);
-  assert.equal(known.changed(meta("8")), true);
-});
-
-test("a recreated object (another uid) is news, whatever its version", () => {
-  const known = newKnown();
-  known.changed(meta("5", "u1"));
-  assert.equal(known.listed(meta("5", "u2")), true);
-});
-
-test("objects that the last list did not contain are missing; objects added since then are not", () => {
-  const known = newKnown();
-  known.beginList();
-  for (const name of ["a", "b", "c"]) known.listed(meta("1", "u", name));
-  known.beginList();
-  known.listed(meta("1", "u", "b"));
-  known.changed(meta("9", "u", "d"));
-  assert.deepEqual(known.missing("20"), ["a", "c"]);
-});
-
-test("an object whose delivery failed is news again, and still known", () => {
-  const known = newKnown();
-  known.changed(meta("5"));
-  known.undelivered("shop/web");
-  assert.equal(known.size, 1);
-  assert.equal(known.listed(meta("5")), true);
-});
-
-test("an older version in a list is ignored after an event since the list began, and means a restored server before", () => {
-  const known = newKnown();
-  known.changed(meta("10", "u1", "a"));
-  known.changed(meta("11", "u2", "b"));
-  known.beginList();
-  known.changed(meta("15", "u2", "b"));
-  assert.equal(known.isRewound(meta("11", "u2", "b")), false);
-  assert.equal(known.listed(meta("11", "u2", "b")), false);
-  assert.equal(known.isRewound(meta("9", "u1", "a")), true);
-  assert.deepEqual(known.missing("20"), ["a"]);
-  known.invalidateVersions();
-  assert.equal(known.isRewound(meta("9", "u1", "a")), false);
-  assert.equal(known.listed(meta("9", "u1", "a")), true);
-});
-
-test("a response does not restore an object that later events deleted, and is news after earlier events", () => {
-  const known = newKnown();
-  assert.equal(known.inResponse(meta("10"), "9"), true);
-  assert.equal(known.inResponse(meta("10"), "10"), false);
-  assert.equal(known.deleted(meta("11")), true);
-  assert.equal(known.inResponse(meta("10"), "11"), false);
-  assert.equal(known.inResponse(meta("12"), "11"), true);
-});
-
-test("after a response during a list, an older version in that list is not news", () => {
-  const known = newKnown();
-  known.changed(meta("10"));
-  known.beginList();
-  assert.equal(known.inResponse(meta("15"), "10"), true);
-  assert.equal(known.isRewound(meta("10")), false);
-  assert.equal(known.listed(meta("10")), false);
-  assert.deepEqual(known.missing("12"), []);
-});
-
-test("an object in a response that the list in progress lacks is missing, unless the list is of an older version", () => {
-  const known = newKnown();
-  known.beginList();
-  known.inResponse(meta("15"), "10");
-  assert.deepEqual(known.missing("14"), []);
-  assert.deepEqual(known.missing("15"), ["shop/web"]);
-  known.beginList();
-  assert.deepEqual(known.missing("14"), ["shop/web"]);
-});
+for (const [name, ...events] of [
+  [
+    "an unchanged object is not news, neither in a list nor in an event",
+    "list, listed 5=y, listed 5=n, changed 5=n, changed 6=y",
+  ],
+  [
+    "an event older than the known version is ignored",
+    "changed 100, changed 99=n, deleted 99=n, deleted 101=y, deleted 101=n",
+  ],
+  [
+    "an older version in a list is news: the server may have been restored",
+    "changed 100, list, listed 7=y, changed 8=y",
+  ],
+  [
+    "a recreated object (another uid) is news, whatever its version",
+    "changed 5/a/u1, listed 5/a/u2=y",
+  ],
+  [
+    "objects that the last list did not contain are missing; objects added since then are not",
+    "list, listed 1/a, listed 1/b, listed 1/c, list, listed 1/b, changed 9/d, missing 20=a+c",
+  ],
+  [
+    "an object whose delivery failed is news again, and still known",
+    "changed 5, undelivered 5, size=1, listed 5=y",
+  ],
+  [
+    "an older version in a list is ignored after an event since the list began, and means a restored server before",
+    "changed 10/a, changed 11/b, list, changed 15/b, isRewound 11/b=n, listed 11/b=n",
+    "isRewound 9/a=y, missing 20=a, rewound, isRewound 9/a=n, listed 9/a=y",
+  ],
+  [
+    "a response does not restore an object that later events deleted, and is news after earlier events",
+    "answered 10 at 9=y, answered 10 at 10=n, deleted 11=y, answered 10 at 11=n, answered 12 at 11=y",
+  ],
+  [
+    "after a response during a list, an older version in that list is not news",
+    "changed 10, list, answered 15 at 10=y, isRewound 10=n, listed 10=n, missing 12=",
+  ],
+  [
+    "an object in a response that the list in progress lacks is missing, unless the list is of an older version",
+    "list, answered 15 at 10, missing 14=, missing 15=web, list, missing 14=web",
+  ],
+]) {
+  test(String(name), () => {
+    const known = new KnownObjects({ evicted: () => undefined, leavesOut: () => undefined });
+    for (const event of events.join(", ").split(", ")) {
+      const [said = "", expected] = event.split("=");
+      const [what = "", object = "", , at = ""] = said.split(" ");
+      const [resourceVersion = "", key = "web", uid = `of ${key}`] = object.split("/");
+      const answer = EVENTS[what]?.(known, { key, uid, resourceVersion }, at);
+      const word = typeof answer === "boolean" ? (answer ? "y" : "n") : answer;
+      if (expected !== undefined) assert.equal(word, expected, event);
+    }
+  });
+}
 
 const keys = (count: number): string[] => Array.from({ length: count }, (_, i) => `shop/${i}`);
 

@@ -245,10 +245,8 @@ test("a server may have an IPv6 address and a path", async () => {
   await once(server.listen(0, "::1"), "listening");
   const { port } = server.address() as AddressInfo;
   const url = `http://[::1]:${port}/clusters/c1/`;
-  assert.equal(
-    await answered(fake, (text) => text.replace(/http:[^"]*/, url)),
-    "/clusters/c1/x here",
-  );
+  const answer = await answered(fake, (text) => text.replace(/http:[^"]*/, url));
+  assert.equal(answer, "/clusters/c1/x here");
   server.close();
 });
 
@@ -266,10 +264,8 @@ test("requests use the proxy of the kubeconfig", async () => {
   const { port } = proxy.address() as AddressInfo;
   fake.answers.push((_, response) => response.end("from behind"));
   const named = `"proxy-url":"http://127.0.0.1:${port}","server":"http://api.invalid:${fake.port}"`;
-  assert.equal(
-    await answered(fake, (text) => text.replace(/"server":"[^"]*"/, named)),
-    "from behind",
-  );
+  const answer = await answered(fake, (text) => text.replace(/"server":"[^"]*"/, named));
+  assert.equal(answer, "from behind");
   assert.deepEqual(proxied, [`api.invalid:${fake.port}`]);
   proxy.closeAllConnections();
   proxy.close();

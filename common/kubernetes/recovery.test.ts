@@ -4,6 +4,7 @@ import { setImmediate } from "node:timers/promises";
 import { FakeClock } from "../../test/doubles/fake-clock.ts";
 import { logLines } from "../../test/doubles/log-lines.ts";
 import { MemoryApiServer } from "../../test/doubles/memory/memory-api-server.ts";
+import { Chance } from "../../test/generators/chance.ts";
 import { LEASES } from "../lease/lease.ts";
 import type { ApiRequest, ApiServer } from "./api-server.ts";
 import { Recovery, type Wait } from "./recovery.ts";
@@ -52,7 +53,8 @@ class Followers implements AsyncDisposable {
 
   /** All watch. */
   static async start(): Promise<Followers> {
-    const it = new Followers(chance());
+    const chance = new Chance(1);
+    const it = new Followers(() => chance.next());
     await it.pass(20_000);
     assert.equal(it.areWatching, true);
     return it;
@@ -101,15 +103,6 @@ class Followers implements AsyncDisposable {
     this.asked.get(resource)?.push(this.clock.now());
     return this.server.request(request);
   }
-}
-
-/** Chance that is the same every time. */
-function chance(): () => number {
-  let state = 1;
-  return () => {
-    state = (state * 48_271) % 2_147_483_647;
-    return state / 2_147_483_647;
-  };
 }
 
 describe("an API server that was unreachable for minutes", () => {

@@ -50,10 +50,8 @@ test("a known object that reappears within ten seconds is never reported as remo
   it.things.put("a", 1);
   it.things.put("b", 2);
   await it.pass(20_000);
-  assert.deepEqual(
-    it.news().filter((line) => line.startsWith("-")),
-    [],
-  );
+  const removed = it.news().filter((line) => line.startsWith("-"));
+  assert.deepEqual(removed, []);
   assert.deepEqual(it.believed, it.actual);
 });
 
@@ -132,10 +130,8 @@ describe("the response to a write", () => {
     };
     it.news();
     await it.pass(2000);
-    assert.deepEqual(
-      it.news().filter((line) => line.endsWith("web")),
-      ["+shop/web", "-shop/web"],
-    );
+    const ofWeb = it.news().filter((line) => line.endsWith("web"));
+    assert.deepEqual(ofWeb, ["+shop/web", "-shop/web"]);
     assert.deepEqual(it.believed, it.actual);
   });
 
@@ -161,10 +157,8 @@ describe("the response to a write", () => {
       it.server.disturb("expired");
       await it.pass(2000);
       assert.ok(isWritten);
-      assert.deepEqual(
-        it.news().filter((line) => line !== "expired"),
-        ["+shop/o2", `+shop/${name}`, "listing", "watching"],
-      );
+      const others = it.news().filter((line) => line !== "expired");
+      assert.deepEqual(others, ["+shop/o2", `+shop/${name}`, "listing", "watching"]);
       assert.deepEqual(it.believed, it.actual);
     });
   }

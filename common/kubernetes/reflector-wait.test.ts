@@ -58,10 +58,8 @@ test("no failed, rejected or invalid response removes anything, and each has its
     assert.equal(it.believed.size, 4, reason);
     await it.pass(60_000);
     assert.equal(it.state, "watching", reason);
-    assert.deepEqual(
-      it.news().filter((line) => line.startsWith("-")),
-      [],
-    );
+    const removed = it.news().filter((line) => line.startsWith("-"));
+    assert.deepEqual(removed, []);
   }
 });
 

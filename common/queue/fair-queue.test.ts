@@ -53,10 +53,8 @@ test("keys that cannot be taken wait, and delay no other", () => {
   queue.add("a", "c2", 0);
   queue.add("b", "c2", 0);
   assert.equal(queue.take((key) => key !== "a")?.key, "b");
-  assert.equal(
-    queue.take((key) => key !== "a"),
-    undefined,
-  );
+  const none = queue.take((key) => key !== "a");
+  assert.equal(none, undefined);
   assert.equal(queue.take(ANY)?.key, "a");
 });
 

@@ -23,10 +23,8 @@ function refusal(argv: readonly string[], env: Environment = {}): string[] {
 
 test("with a kubeconfig, everything else has a default", () => {
   const { clusterSetCidrs, http, ...rest } = config(RUN);
-  assert.deepEqual(
-    clusterSetCidrs.map(({ text }) => text),
-    ["241.0.0.0/8"],
-  );
+  const cidrs = clusterSetCidrs.map(({ text }) => text);
+  assert.deepEqual(cidrs, ["241.0.0.0/8"]);
   assert.deepEqual([http?.host, http?.port], ["127.0.0.1", 10_270]);
   assert.deepEqual(rest, {
     command: "run",

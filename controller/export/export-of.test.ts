@@ -1,12 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import type {
-  EndpointFact,
-  ExportFact,
-  ServicePort,
-  ServiceProperties,
-  SliceFact,
-} from "../model/facts.ts";
+import type { EndpointFact, ExportFact, ServiceProperties, SliceFact } from "../model/facts.ts";
 import { type Exported, exportOf } from "./export-of.ts";
 
 const EXPORT: ExportFact = {
@@ -27,6 +21,7 @@ const SERVICE: ServiceProperties = {
   sessionAffinity: "None",
 };
 const HTTP = { name: "http", protocol: "TCP", port: 8080 } as const;
+const GROUP = { family: "IPv4", ports: [HTTP] } as const;
 const DNS = { name: "dns", protocol: "UDP", port: 5353 } as const;
 
 function endpoint(address: string, ready = true, more: Partial<EndpointFact> = {}): EndpointFact {
@@ -38,14 +33,7 @@ function slice(
   endpoints: readonly EndpointFact[],
   more: Partial<SliceFact> = {},
 ): SliceFact {
-  return {
-    key: `demo/${name}`,
-    service: "demo/serve",
-    family: "IPv4",
-    ports: [HTTP],
-    endpoints,
-    ...more,
-  };
+  return { key: `demo/${name}`, service: "demo/serve", ...GROUP, endpoints, ...more };
 }
 
 function exported(
@@ -83,22 +71,20 @@ describe("a ServiceExport", () => {
   const [going, staying] = [true, false].map((terminating) =>
     endpoint("10.1.0.1", false, { serving: true, terminating }),
   ) as [EndpointFact, EndpointFact];
+  const down = endpoint("10.1.0.1", false);
   const [one, two] = [endpoint("10.1.0.1"), endpoint("10.1.0.2")];
   const zoned = (zone: string) => endpoint("10.1.0.1", true, { zone });
   const other = { ...HTTP, port: 8081 };
-  const published = (endpoints: readonly EndpointFact[], ports: readonly ServicePort[] = [HTTP]) =>
+  const published = (endpoints: readonly EndpointFact[], ports: SliceFact["ports"] = [HTTP]) =>
     ({ family: "IPv4", ports, endpoints }) as const;
   const CASES: Readonly<
     Record<string, readonly [SliceFact[], object[], Partial<ServiceProperties>?]>
   > = {
-    "publishes endpoints that are not ready": [
-      [slice("a", [endpoint("10.1.0.1", false)])],
-      [published([endpoint("10.1.0.1", false)])],
-    ],
+    "publishes endpoints that are not ready": [[slice("a", [down])], [published([down])]],
     "publishes an endpoint of two slices once, in its better state": [
       [
         slice("c", [zoned("late")]),
-        slice("a", [endpoint("10.1.0.1", false), two]),
+        slice("a", [down, two]),
         slice("b", [zoned("b"), endpoint("10.1.0.1", true, { terminating: true })]),
       ],
       [published([zoned("b"), two])],
@@ -139,10 +125,8 @@ describe("a ServiceExport", () => {
       slice("c", [endpoint("10.2.0.1")], { source: "c2" }),
       slice("d", [endpoint("10.3.0.1")], { source: "c3" }),
     ]);
-    assert.deepEqual(
-      endpoints.flatMap((group) => group.endpoints.map(({ address }) => address)),
-      ["10.1.0.1", "10.1.0.2"],
-    );
+    const addresses = endpoints.flatMap((group) => group.endpoints.map(({ address }) => address));
+    assert.deepEqual(addresses, ["10.1.0.1", "10.1.0.2"]);
     assert.deepEqual(problems, [
       {
         reason: "foreign-cluster",
@@ -171,10 +155,8 @@ describe("a ServiceExport", () => {
       slice(`s${10 + i}`, many(i), { ports: [i < 10 ? HTTP : other] }),
     );
     const { endpoints, problems } = exported(all);
-    assert.deepEqual(
-      endpoints.map((group) => group.endpoints.length),
-      [9000, 1000],
-    );
+    const counts = endpoints.map((group) => group.endpoints.length);
+    assert.deepEqual(counts, [9000, 1000]);
     assert.deepEqual(problems, [
       {
         reason: "too-many-endpoints",
@@ -191,9 +173,7 @@ describe("a ServiceExport", () => {
     );
     const { endpoints, problems } = exported(all);
     assert.equal(endpoints.length, 64);
-    assert.deepEqual(
-      problems.map(({ reason, value }) => `${reason} ${value}`),
-      ["too-many-slices 70"],
-    );
+    const told = problems.map(({ reason, value }) => `${reason} ${value}`);
+    assert.deepEqual(told, ["too-many-slices 70"]);
   });
 });

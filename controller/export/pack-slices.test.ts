@@ -17,12 +17,8 @@ const METRICS: ServicePort = { name: "metrics", protocol: "TCP", port: 9090 };
 const PORTS = [[HTTP], [HTTP, METRICS], [{ ...HTTP, port: 8081 }]] as const;
 
 function endpoint(n: number, ready = true): EndpointFact {
-  return {
-    address: `10.${n >> 16}.${(n >> 8) & 255}.${n & 255}`,
-    ready,
-    serving: ready,
-    terminating: false,
-  };
+  const address = `10.${n >> 16}.${(n >> 8) & 255}.${n & 255}`;
+  return { address, ready, serving: ready, terminating: false };
 }
 
 function group(
@@ -74,23 +70,17 @@ function publishedAs(wanted: readonly number[]): SliceFact[] {
 describe("packSlices", () => {
   test("without endpoints there is one empty slice per family", () => {
     const slices = packSlices([], [], { ...PACKING, families: ["IPv6", "IPv4"] });
-    assert.deepEqual(
-      slices.map(({ key, family, ports, endpoints }) => [key, family, ports, endpoints]),
-      [
-        ["registry/serve.demo.IPv4-0", "IPv4", [], []],
-        ["registry/serve.demo.IPv6-0", "IPv6", [], []],
-      ],
-    );
+    const parts = slices.map(({ key, ports, endpoints }) => [key, ports, endpoints]);
+    const empty = (family: string) => [`registry/serve.demo.${family}-0`, [], []];
+    assert.deepEqual(parts, [empty("IPv4"), empty("IPv6")]);
     assert.deepEqual(packSlices(slices, [], PACKING), slices.slice(0, 1));
   });
 
   test("after the removal of the last endpoint, all slices stay empty and are reused later", () => {
     const before = packSlices([], [group(upTo(250))], PACKING);
     const emptied = packSlices(before, [], PACKING);
-    assert.deepEqual(
-      emptied,
-      before.map((slice) => ({ ...slice, endpoints: [] })),
-    );
+    const empty = before.map((slice) => ({ ...slice, endpoints: [] }));
+    assert.deepEqual(emptied, empty);
     assert.deepEqual(packSlices(emptied, [], PACKING), emptied);
     assert.deepEqual(packSlices(emptied, [group(upTo(250))], PACKING), before);
     assert.deepEqual(sizes(packSlices(emptied, [group(upTo(1))], PACKING)), [1]);
@@ -99,10 +89,8 @@ describe("packSlices", () => {
   test("the first endpoint of a family goes into its empty slice, with any ports", () => {
     const before = packSlices([], [], PACKING);
     const after = packSlices(before, [group(upTo(1), [METRICS])], PACKING);
-    assert.deepEqual(
-      after.map(({ key, ports }) => [key, ports]),
-      [["registry/serve.demo.IPv4-0", [METRICS]]],
-    );
+    const slices = after.map(({ key, ports }) => [key, ports]);
+    assert.deepEqual(slices, [["registry/serve.demo.IPv4-0", [METRICS]]]);
   });
 
   test("one family keeps an empty slice while the other has endpoints", () => {
@@ -129,14 +117,10 @@ describe("packSlices", () => {
   test("after a change of a port number, endpoints stay in their slices", () => {
     const before = packSlices([], [group(upTo(150))], PACKING);
     const after = packSlices(before, [group(upTo(150), [{ ...HTTP, port: 8081 }])], PACKING);
-    assert.deepEqual(
-      after.map(({ key, endpoints }) => [key, endpoints]),
-      before.map(({ key, endpoints }) => [key, endpoints]),
-    );
-    assert.deepEqual(
-      after.map(({ ports }) => ports[0]?.port),
-      [8081, 8081],
-    );
+    const held = (all: readonly SliceFact[]) => all.map(({ key, endpoints }) => [key, endpoints]);
+    assert.deepEqual(held(after), held(before));
+    const numbers = after.map(({ ports }) => ports[0]?.port);
+    assert.deepEqual(numbers, [8081, 8081]);
   });
 
   test("a slice never changes its family", () => {
@@ -208,13 +192,9 @@ describe("packSlices", () => {
   });
 
   // Steps through a prime number of endpoints give each at most once, and lists with many overlaps.
+  const [stride, unready] = [fc.integer({ min: 1, max: 606 }), fc.integer({ min: 2, max: 9 })];
   const endpoints = fc
-    .tuple(
-      fc.nat(606),
-      fc.integer({ min: 1, max: 606 }),
-      fc.nat(400),
-      fc.integer({ min: 2, max: 9 }),
-    )
+    .tuple(fc.nat(606), stride, fc.nat(400), unready)
     .map(([start, stride, count, unready]) =>
       Array.from({ length: count }, (_, i) => (start + i * stride) % 607).map((n) =>
         endpoint(n, n % unready !== 0),

@@ -1,13 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { type Cidr, isCidr, parseCidr } from "../../api/cidr.ts";
+
 import { objectKey } from "../../api/names.ts";
 import { exportRecord, KEY, servicePort } from "../../test/generators/export-records.ts";
 import { forMany } from "../../test/generators/for-all.ts";
+import { cidrs } from "../../test/generators/wanted-imports.ts";
 import type { Contribution } from "../import/imported-slices.ts";
 import { merge } from "../merge/merge.ts";
-import type { EndpointFact, ServicePort, SliceFact } from "../model/facts.ts";
+import type { EndpointFact, ServicePort, ServiceProperties, SliceFact } from "../model/facts.ts";
 import type { FailoverSliceFact } from "../model/parse-failover-slice.ts";
 import { parseServiceSlice } from "../model/parse-service-slice.ts";
 import type { FailoverInput } from "./failover-input.ts";
@@ -20,19 +21,19 @@ const DEAD = { ready: false, serving: false, terminating: false };
 const HTTP = servicePort("http 80");
 const ADMIN = servicePort("admin 81");
 
-function cidrs(...texts: string[]): Cidr[] {
-  return texts.map(parseCidr).filter(isCidr);
-}
-
 function sliceOf(cluster: string, index: number, over: Partial<SliceFact> = {}): SliceFact {
+  const address = over.family === "IPv6" ? `fd00:10::${index}` : `10.0.0.${index}`;
   return {
     key: objectKey(`clusterset-registry-${cluster}`, `serve.demo.${index}`),
-    service: KEY,
-    family: "IPv4",
-    ports: [HTTP],
-    endpoints: [{ address: `10.0.0.${index}`, ...READY }],
+    ...{ service: KEY, family: "IPv4", ports: [HTTP], endpoints: [{ address, ...READY }] },
     ...over,
   };
+}
+
+/** A slice with endpoints in these states. */
+function holding(cluster: string, endpoints: Readonly<Record<string, typeof READY>>): SliceFact {
+  const all = Object.entries(endpoints).map(([address, state]) => ({ address, ...state }));
+  return sliceOf(cluster, 2, { endpoints: all });
 }
 
 /** The share of a cluster in region `eu`, or another. */
@@ -46,15 +47,21 @@ function share(
   return { record, slices, state: "alive", cluster: { region, properties: {} }, ...rest };
 }
 
+/** The cluster's own Service, with these properties. */
+const serviceWith = (over: Partial<ServiceProperties>) => ({
+  ...{ key: KEY, uid: "u1", properties: { ...exportRecord(), ports: [HTTP], ...over } },
+});
+/** A cluster of another region. */
+const FAR = share("c3", [sliceOf("c3", 3)], { region: "us" });
+const isNotC2 = (cluster: string) => cluster !== "c2";
+/** c2 was not listed since the start, and is out of rotation. */
+const SILENT = { isSynced: isNotC2, isInRotation: isNotC2 };
+
 function wanted(contributions: readonly Contribution[], over: Partial<FailoverInput> = {}) {
   const merged = merge(contributions.map(({ record }) => record));
   const clusters = contributions.map(({ record }) => record.cluster);
   return failoverOf({
-    service: {
-      key: KEY,
-      uid: "u1",
-      properties: { ...exportRecord(), ports: [HTTP, ADMIN], families: ["IPv4", "IPv6"] },
-    },
+    service: serviceWith({ ports: [HTTP, ADMIN], families: ["IPv4", "IPv6"] }),
     ...(merged !== undefined && { merged }),
     contributions,
     allSynced: true,
@@ -102,19 +109,14 @@ test("each port has its own nearest tier: one that only a farther cluster serves
 
 test("own endpoints and unready ones are never listed; serving ones only where no tier has a ready one", () => {
   const own = share("c1");
-  const mixed = sliceOf("c2", 2, {
-    endpoints: [
-      { address: "10.0.0.21", ...LEAVING },
-      { address: "10.0.0.22", ...DEAD },
-    ],
-  });
+  const mixed = holding("c2", { "10.0.0.21": LEAVING, "10.0.0.22": DEAD });
+
   assert.deepEqual(listed([own, share("c2", [mixed])]), ["c2 http 10.0.0.21"]);
-  const far = share("c3", [sliceOf("c3", 3)], { region: "us" });
-  assert.deepEqual(listed([own, share("c2", [mixed]), far]), ["c3 http 10.0.0.3"]);
-  const stale = share("c3", [sliceOf("c3", 3)], { region: "us", state: "stale" });
+  assert.deepEqual(listed([own, share("c2", [mixed]), FAR]), ["c3 http 10.0.0.3"]);
+  const stale = { ...FAR, state: "stale" } as const;
   assert.deepEqual(listed([own, share("c2", [mixed]), stale]), ["c2 http 10.0.0.21"]);
   assert.equal(wanted([own]).reason, "not-exported-elsewhere");
-  const dead = sliceOf("c2", 2, { endpoints: [{ address: "10.0.0.22", ...DEAD }] });
+  const dead = holding("c2", { "10.0.0.22": DEAD });
   assert.equal(wanted([own, share("c2", [dead])]).reason, "no-remote-endpoint");
 });
 
@@ -124,35 +126,26 @@ test("without local endpoints, every listed one is serving and terminating, with
     ...READY,
   };
   const { slices } = wanted([share("c2", [sliceOf("c2", 2, { endpoints: [endpoint] })])]);
-  assert.deepEqual(
-    slices.map((slice) => slice.endpoints),
-    [[{ addresses: ["10.0.0.2"], conditions: LEAVING }]],
-  );
+  const endpoints = slices.map((slice) => slice.endpoints);
+  assert.deepEqual(endpoints, [[{ addresses: ["10.0.0.2"], conditions: LEAVING }]]);
 });
 
 test("the Service's families and port names decide what a proxy could use of it", () => {
-  const six = sliceOf("c2", 2, {
-    family: "IPv6",
-    endpoints: [{ address: "fd00:10::2", ...READY }],
-  });
-  const service = (over: object) => ({
-    service: { key: KEY, uid: "u1", properties: { ...exportRecord(), ports: [HTTP], ...over } },
-  });
-  const both = service({ families: ["IPv6", "IPv4"] });
-  assert.deepEqual(listed([share("c2", [six])], both), ["c2 http fd00:10::2"]);
-  const four = service({ families: ["IPv4"] });
-  assert.equal(wanted([share("c2", [six])], four).reason, "family-not-merged");
-  const other = service({ ports: [servicePort("web 81")] });
-  assert.equal(wanted([share("c2")], other).reason, "port-not-merged");
+  const six = share("c2", [sliceOf("c2", 2, { family: "IPv6" })]);
+  const both = serviceWith({ families: ["IPv6", "IPv4"] });
+  assert.deepEqual(listed([six], { service: both }), ["c2 http fd00:10::2"]);
+  const four = serviceWith({ families: ["IPv4"] });
+  assert.equal(wanted([six], { service: four }).reason, "family-not-merged");
+  const other = serviceWith({ ports: [servicePort("web 81")] });
+  assert.equal(wanted([share("c2")], { service: other }).reason, "port-not-merged");
 });
 
 test("a port has the Service's name, whatever the import and the other cluster call it", () => {
   const web = [servicePort("web 80")];
-  const service = { key: KEY, uid: "u1", properties: { ...exportRecord(), ports: web } };
+  const service = serviceWith({ ports: web });
   const remote = share("c2", [sliceOf("c2", 2)]);
-  for (const all of [[remote], [share("c1", [], { ports: web }), remote]]) {
+  for (const all of [[remote], [share("c1", [], { ports: web }), remote]])
     assert.deepEqual(listed(all, { service }), ["c2 web 10.0.0.2"]);
-  }
 });
 
 test("an exporter without declared ranges, or with ranges of every address, is not used", () => {
@@ -171,13 +164,9 @@ test("an exporter without declared ranges, or with ranges of every address, is n
 });
 
 test("slices of a cluster that was not listed since the start stay while it counts as alive; those of others follow", () => {
-  const far = share("c3", [sliceOf("c3", 33)], { region: "us" });
-  const unlisted = {
-    present: [present("c2"), present("c3")],
-    isSynced: (cluster: string) => cluster !== "c2",
-  };
-  assert.deepEqual(listed([far], unlisted), ["c2 http 10.0.0.9", "c3 http 10.0.0.33"]);
-  const { reason, clusters } = wanted([far], unlisted);
+  const unlisted = { present: [present("c2"), present("c3")], isSynced: isNotC2 };
+  assert.deepEqual(listed([FAR], unlisted), ["c2 http 10.0.0.9", "c3 http 10.0.0.3"]);
+  const { reason, clusters } = wanted([FAR], unlisted);
   assert.deepEqual([reason, clusters], ["not-heard", ["c2", "c3"]]);
   assert.deepEqual(listed([], unlisted), ["c2 http 10.0.0.9"], "c3 is known to export nothing");
   assert.deepEqual(listed([], { ...unlisted, allSynced: false }), ["c2 http 10.0.0.9"]);
@@ -185,78 +174,53 @@ test("slices of a cluster that was not listed since the start stay while it coun
 });
 
 test("slices of a cluster that was not listed since the start make way, once it is out of rotation, for ready endpoints only", () => {
-  const silent = {
-    present: [present("c2")],
-    isSynced: (cluster: string) => cluster !== "c2",
-    isInRotation: (cluster: string) => cluster !== "c2",
-  };
-  const far = share("c3", [sliceOf("c3", 3)], { region: "us" });
-  assert.deepEqual(listed([far], silent), ["c3 http 10.0.0.3"]);
+  const silent = { ...SILENT, present: [present("c2")] };
+  assert.deepEqual(listed([FAR], silent), ["c3 http 10.0.0.3"]);
   assert.deepEqual(listed([], silent), ["c2 http 10.0.0.9"], "better than none");
-  const leaving = sliceOf("c3", 3, { endpoints: [{ address: "10.0.0.3", ...LEAVING }] });
-  assert.deepEqual(listed([share("c3", [leaving])], silent), [
-    "c2 http 10.0.0.9",
-    "c3 http 10.0.0.3",
-  ]);
-  const stale = share("c3", [sliceOf("c3", 3)], { state: "stale" });
-  assert.deepEqual(listed([stale], silent), ["c2 http 10.0.0.9", "c3 http 10.0.0.3"]);
+  const leaving = share("c3", [holding("c3", { "10.0.0.3": LEAVING })]);
+  for (const last of [leaving, { ...FAR, state: "stale" } as const])
+    assert.deepEqual(listed([last], silent), ["c2 http 10.0.0.9", "c3 http 10.0.0.3"]);
   for (const ranges of [cidrs("0.0.0.0/0"), undefined]) {
     const declared = new Map([["c2", cidrs("10.0.0.0/8")]]);
     if (ranges !== undefined) declared.set("c3", ranges);
-    assert.deepEqual(listed([far], { ...silent, declared }), ["c2 http 10.0.0.9"]);
+    assert.deepEqual(listed([FAR], { ...silent, declared }), ["c2 http 10.0.0.9"]);
   }
 });
 
 test("a slice of a cluster that is out of rotation stays for a port or family that no ready endpoint of another cluster has", () => {
-  const silent = {
-    isSynced: (cluster: string) => cluster !== "c2",
-    isInRotation: (cluster: string) => cluster !== "c2",
-  };
-  const far = share("c3", [sliceOf("c3", 3)], { region: "us" });
-  const admin = present("c2", { ports: [ADMIN] });
-  assert.deepEqual(listed([far], { ...silent, present: [admin] }), [
-    "c2 admin 10.0.0.9",
-    "c3 http 10.0.0.3",
-  ]);
-  const six = present("c2", { family: "IPv6", addresses: ["fd00:10::9"] });
-  assert.deepEqual(listed([far], { ...silent, present: [six] }), [
-    "c2 http fd00:10::9",
-    "c3 http 10.0.0.3",
-  ]);
+  const six = { family: "IPv6", addresses: ["fd00:10::9"] } as const;
+  for (const [slice, kept] of [
+    [present("c2", { ports: [ADMIN] }), "c2 admin 10.0.0.9"],
+    [present("c2", six), "c2 http fd00:10::9"],
+  ] as const)
+    assert.deepEqual(listed([FAR], { ...SILENT, present: [slice] }), [kept, "c3 http 10.0.0.3"]);
 });
 
 test("a slice of a cluster that was not listed keeps only ports of the Service, and once out of rotation, those that no other cluster has ready", () => {
-  const silent = { isSynced: (cluster: string) => cluster !== "c2" };
-  const far = share("c3", [sliceOf("c3", 3)], { region: "us" });
-  const old = present("c2", { ports: [HTTP, ADMIN, servicePort("gone 82")] });
-  const alive = listed([far], { ...silent, present: [old] });
+  const unlisted = { isSynced: isNotC2 };
+  const old = [present("c2", { ports: [HTTP, ADMIN, servicePort("gone 82")] })];
+  const alive = listed([FAR], { ...unlisted, present: old });
   assert.deepEqual(alive, ["c2 http,admin 10.0.0.9", "c3 http 10.0.0.3"]);
-  const isInRotation = (cluster: string) => cluster !== "c2";
-  const dead = listed([far], { ...silent, isInRotation, present: [old] });
+  const dead = listed([FAR], { ...SILENT, present: old });
   assert.deepEqual(dead, ["c2 admin 10.0.0.9", "c3 http 10.0.0.3"]);
   const gone = present("c2", { ports: [servicePort("gone 82")] });
-  assert.deepEqual(listed([], { ...silent, present: [gone] }), []);
-  const dead9 = sliceOf("c1", 1, { endpoints: [{ address: "10.0.0.9", ...DEAD }] });
-  const local = new LocalEndpoints([dead9]);
-  assert.deepEqual(listed([], { ...silent, local, present: [present("c2")] }), []);
+  assert.deepEqual(listed([], { ...unlisted, present: [gone] }), []);
+  const local = new LocalEndpoints([holding("c1", { "10.0.0.9": DEAD })]);
+  assert.deepEqual(listed([], { ...unlisted, local, present: [present("c2")] }), []);
 });
 
 test("of clusters that were not listed, at most as many slices stay as a Service may have, and they take nothing from others", () => {
   const many = Array.from({ length: MOST_FAILOVER_SLICES + 20 }, (_, i) =>
     present("c2", { key: objectKey("demo", `serve.c2.failover.${i}`) }),
   );
-  const far = share("c3", [sliceOf("c3", 3)], { region: "us" });
-  const all = listed([far], { present: many, isSynced: (cluster) => cluster !== "c2" });
+  const all = listed([FAR], { present: many, isSynced: isNotC2 });
   assert.equal(all.length, MOST_FAILOVER_SLICES + 1);
   assert.ok(all.includes("c3 http 10.0.0.3"));
 });
 
 test("endpoints of other clusters are ready while the last local ones terminate, for each family and slice", () => {
   const conditionsOf = (local: readonly SliceFact[], over: Partial<FailoverInput> = {}) => {
-    const six = sliceOf("c2", 6, {
-      family: "IPv6",
-      endpoints: [{ address: "fd00:10::2", ...READY }],
-    });
+    const six = sliceOf("c2", 6, { family: "IPv6" });
     const both = sliceOf("c2", 2, { ports: [HTTP, ADMIN] });
     const from = share("c2", [both, six], { ports: [HTTP, ADMIN] });
     const { slices, reason } = wanted([from], { local: new LocalEndpoints(local), ...over });
@@ -288,10 +252,8 @@ test("endpoints of other clusters are ready while the last local ones terminate,
 });
 
 test("endpoints that are not ready in their cluster, or of one that is stale or not heard, never are", () => {
-  const local = new LocalEndpoints([
-    sliceOf("c1", 1, { endpoints: [{ address: "10.1.0.1", ...LEAVING }] }),
-  ]);
-  const leaving = sliceOf("c2", 2, { endpoints: [{ address: "10.0.0.2", ...LEAVING }] });
+  const local = new LocalEndpoints([holding("c1", { "10.1.0.1": LEAVING })]);
+  const leaving = holding("c2", { "10.0.0.2": LEAVING });
   const shown = (contributions: readonly Contribution[], over: Partial<FailoverInput> = {}) =>
     wanted(contributions, { local, ...over }).slices.map(({ endpoints }) => endpoints);
   const last = [[{ addresses: ["10.0.0.2"], conditions: LEAVING }]];
@@ -302,58 +264,49 @@ test("endpoints that are not ready in their cluster, or of one that is stale or 
 });
 
 test("an address that the Service's own slices list is left out, whichever cluster claims it", () => {
-  const both = sliceOf("c2", 2, {
-    endpoints: [
-      { address: "10.0.0.1", ...READY },
-      { address: "10.0.0.2", ...READY },
-    ],
-  });
-  const dead = [{ address: "10.0.0.1", ...DEAD }];
-  const local = new LocalEndpoints([sliceOf("c1", 1, { endpoints: dead })]);
+  const both = holding("c2", { "10.0.0.1": READY, "10.0.0.2": READY });
+  const local = new LocalEndpoints([holding("c1", { "10.0.0.1": DEAD })]);
   assert.deepEqual(listed([share("c2", [both])], { local }), ["c2 http 10.0.0.2"]);
-  const far = share("c3", [sliceOf("c3", 3)], { region: "us" });
-  assert.deepEqual(listed([share("c2"), far], { local }), ["c3 http 10.0.0.3"]);
+  assert.deepEqual(listed([share("c2"), FAR], { local }), ["c3 http 10.0.0.3"]);
   const { reason, slices } = wanted([share("c2")], { local });
   assert.deepEqual([reason, slices], ["endpoint-local", []]);
 });
 
 test("an endpoint that does not serve is never listed, also if its Service publishes it as ready", () => {
-  const published = { ready: true, serving: false, terminating: false };
-  const slice = sliceOf("c2", 2, { endpoints: [{ address: "10.0.0.2", ...published }] });
+  const slice = holding("c2", { "10.0.0.2": { ready: true, serving: false, terminating: false } });
+
   assert.deepEqual(listed([share("c2", [slice])]), []);
   assert.equal(wanted([share("c2", [slice])]).reason, "no-remote-endpoint");
 });
 
 test("a Service whose clients stay on their node has no failover, and one that publishes unready endpoints a reason of its own", () => {
-  const service = { key: KEY, uid: "u1", properties: { ...exportRecord(), ports: [HTTP] } };
-  const properties = { ...service.properties, internalTrafficPolicy: "Local" } as const;
-  const local = wanted([share("c2")], { service: { ...service, properties } });
+  const service = serviceWith({ internalTrafficPolicy: "Local" });
+  const local = wanted([share("c2")], { service });
   assert.deepEqual([local.reason, local.slices], ["traffic-policy-local", []]);
-  const unready = wanted([share("c2")], { service: { ...service, publishesUnready: true } });
+  const publishing = { ...serviceWith({}), publishesUnready: true };
+  const unready = wanted([share("c2")], { service: publishing });
   assert.deepEqual([unready.reason, unready.slices.length], ["unready-published", 1]);
 });
 
 test("a Service has at most 1,000 endpoints and 100 slices of a family, of which each cluster has at least an equal share", async () => {
   const families = ["IPv4", "IPv6"] as const;
-  const many = (cluster: string, slices: number, endpoints: number) =>
-    share(
+  const addressOf = { IPv4: (j: number) => `0.${j >> 8}.${j & 255}`, IPv6: (j: number) => `:${j}` };
+  const many = (cluster: string, slices: number, endpoints: number) => {
+    const slice = (family: (typeof families)[number], i: number) =>
+      sliceOf(cluster, i, {
+        key: objectKey(`clusterset-registry-${cluster}`, `serve.demo.${family}.${i}`),
+        family,
+        endpoints: Array.from({ length: endpoints }, (_, j) => ({
+          address: `${family === "IPv4" ? "10." : "fd00:10:"}${addressOf[family](j)}`,
+          ...READY,
+        })),
+      });
+    const numbers = Array.from({ length: slices }, (_, i) => i);
+    return share(
       cluster,
-      families.flatMap((family) =>
-        Array.from({ length: slices }, (_, i) => {
-          const prefix =
-            family === "IPv4" ? `10.${cluster.slice(1)}.` : `fd00:${cluster.slice(1)}::`;
-          return sliceOf(cluster, i, {
-            key: objectKey(`clusterset-registry-${cluster}`, `serve.demo.${family}.${i}`),
-            family,
-            endpoints: Array.from({ length: endpoints }, (_, j) => ({
-              address:
-                family === "IPv4" ? `${prefix}${j >> 8}.${j & 255}` : `${prefix}${j.toString(16)}`,
-              ...READY,
-            })),
-          });
-        }),
-      ),
+      families.flatMap((family) => numbers.map((i) => slice(family, i))),
     );
+  };
   const shape = fc.record({
     slices: fc.integer({ min: 1, max: 130 }),
     size: fc.oneof(fc.integer({ min: 1, max: 30 }), fc.constantFrom(400, 1000)),
@@ -391,8 +344,7 @@ test("a Service has at most 1,000 endpoints and 100 slices of a family, of which
 });
 
 test("a Service without room in memory keeps its slices, also after a restart while its hub is down", () => {
-  const properties = { ...exportRecord(), ports: [], families: ["IPv4" as const] };
-  const service = { key: KEY, uid: "u1", isReduced: true as const, properties };
+  const service = { ...serviceWith({ ports: [], families: ["IPv4"] }), isReduced: true as const };
   const before = { service, present: [present("c2"), present("c3")] };
   assert.equal(wanted([share("c2")], before).reason, "too-much-memory");
   assert.deepEqual(listed([share("c2")], before), ["c2 http 10.0.0.9"], "c3 has withdrawn it");

@@ -6,12 +6,7 @@ import { checkLease, expectLease, type LeaseMemory, renewLease } from "../member
 import { LEASE_NAME, registryNamespace } from "../registry/names.ts";
 import { type ClusterClaim, clusterClaimOf } from "./cluster-claim.ts";
 import { type LeaseStep, leaseStep } from "./lease-step.ts";
-import {
-  type Identity,
-  type IdentityFlags,
-  type OwnIdentity,
-  ownIdentity,
-} from "./own-identity.ts";
+import { type Identity, type IdentityFlags, ownIdentity } from "./own-identity.ts";
 import { peerVerdict } from "./peer-verdict.ts";
 
 const ID = "cluster.clusterset.k8s.io";
@@ -21,38 +16,31 @@ function identity(
   flags: Partial<IdentityFlags>,
   properties: Readonly<Record<string, string>>,
   before?: Identity,
-): OwnIdentity {
+) {
   const none = { cluster: undefined, clusterSet: undefined, region: undefined };
   return ownIdentity({ ...none, ...flags }, new Map(Object.entries(properties)), before);
 }
 
-function fault(own: OwnIdentity): string {
+function fault(own: ReturnType<typeof identity>): string {
   assert.ok("detail" in own, JSON.stringify(own));
   return `${own.reason}: ${own.detail}`;
 }
 
+const IDENTIFIED = {
+  reason: "identified",
+  identity: { id: "c1", clusterSet: "prod", region: "eu" },
+};
+
 test("ClusterProperties give the identity, and none is created", () => {
-  assert.deepEqual(identity({}, { [ID]: "c1", [SET]: "prod", "region.topology.k8s.io": "eu" }), {
-    reason: "identified",
-    identity: { id: "c1", clusterSet: "prod", region: "eu" },
-    missing: [],
-  });
+  const own = identity({}, { [ID]: "c1", [SET]: "prod", "region.topology.k8s.io": "eu" });
+  assert.deepEqual(own, { ...IDENTIFIED, missing: [] });
 });
 
 test("flags give the identity, and missing ClusterProperties are created", () => {
   const own = identity({ cluster: "c1", clusterSet: "prod", region: "eu" }, { [SET]: "prod" });
-  assert.deepEqual(own, {
-    reason: "identified",
-    identity: { id: "c1", clusterSet: "prod", region: "eu" },
-    missing: [
-      {
-        apiVersion: "about.k8s.io/v1beta1",
-        kind: "ClusterProperty",
-        metadata: { name: ID },
-        spec: { value: "c1" },
-      },
-    ],
-  });
+  const kind = { apiVersion: "about.k8s.io/v1beta1", kind: "ClusterProperty" };
+  const property = { ...kind, metadata: { name: ID }, spec: { value: "c1" } };
+  assert.deepEqual(own, { ...IDENTIFIED, missing: [property] });
 });
 
 test("a flag that differs from its property is an error that names both", () => {
@@ -60,10 +48,8 @@ test("a flag that differs from its property is an error that names both", () => 
     fault(identity({ cluster: "c1" }, { [ID]: "c2" })),
     `identity-differs: --cluster-id says c1, ClusterProperty ${ID} says "c2"; correct the one that is wrong`,
   );
-  assert.match(
-    fault(identity({ cluster: "c1", clusterSet: "prod" }, { [ID]: "c1", [SET]: "test" })),
-    /^identity-differs: --clusterset-id says prod, /,
-  );
+  const other = identity({ cluster: "c1", clusterSet: "prod" }, { [ID]: "c1", [SET]: "test" });
+  assert.match(fault(other), /^identity-differs: --clusterset-id says prod, /);
 });
 
 test("without flag and property the identity is unknown", () => {
@@ -78,10 +64,8 @@ test("a property with an invalid ID is an error", () => {
 
 test("a changed ID or clusterset requires a restart", () => {
   const before = { id: "c1", clusterSet: "prod" };
-  assert.match(
-    fault(identity({}, { [ID]: "c2" }, before)),
-    /^identity-changed: .* was c1 and is c2/,
-  );
+  const changed = identity({}, { [ID]: "c2" }, before);
+  assert.match(fault(changed), /^identity-changed: .* was c1 and is c2/);
   assert.match(fault(identity({}, { [ID]: "c1", [SET]: "test" }, before)), /^identity-changed: /);
 });
 
@@ -168,11 +152,8 @@ test("a rebuilt cluster takes over its Lease after the Lease has expired", () =>
   const waited = world.turns(3, "rebuilt");
   assert.deepEqual(waited, [{ reason: "lease-observed", does: "wait", other: "a" }]);
   world.now += 1000;
-  assert.deepEqual(world.look("rebuilt"), {
-    reason: "lease-taken-over",
-    does: "write",
-    other: "a",
-  });
+  const taken = { reason: "lease-taken-over", does: "write", other: "a" };
+  assert.deepEqual(world.look("rebuilt"), taken);
   assert.deepEqual(world.look("rebuilt"), { reason: "lease-ours", does: "write" });
 });
 

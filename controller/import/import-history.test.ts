@@ -1,23 +1,26 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { type Cidr, isCidr, parseCidr } from "../../api/cidr.ts";
+
 import { ANNOTATION_IMPORT, ANNOTATION_PREVIOUS_IPS } from "../../api/keys.ts";
-import { anyRecord, CLUSTERS, exportRecord, KEY } from "../../test/generators/export-records.ts";
+import { anyRecord, CLUSTERS, exportRecord } from "../../test/generators/export-records.ts";
 import { forAll } from "../../test/generators/for-all.ts";
 import {
   BY_HAND,
   byHand,
   cidrs,
+  ipsOf,
   POOL,
+  readyOf,
   seenAfter,
   spec,
+  taken,
   wanted,
 } from "../../test/generators/wanted-imports.ts";
-import { merge } from "../merge/merge.ts";
+
 import type { ExportRecord, ImportFact } from "../model/facts.ts";
 import { parseImport } from "../model/parse-import.ts";
-import { type ImportWanted, importOf } from "./import-of.ts";
+import type { ImportWanted } from "./import-of.ts";
 import { importStatus } from "./status-manifest.ts";
 
 /** An importing cluster: the import that it has, and which registries are synced. */
@@ -37,36 +40,26 @@ type Event =
 const CLUSTER = fc.constantFrom(...CLUSTERS);
 
 const EVENT: fc.Arbitrary<Event> = fc.oneof(
-  { weight: 3, arbitrary: CLUSTER.chain(anyRecord).map(exporting) },
+  {
+    weight: 3,
+    arbitrary: CLUSTER.chain(anyRecord).map((record): Event => ({ kind: "export", record })),
+  },
   { weight: 3, arbitrary: CLUSTER.map((cluster): Event => ({ kind: "unexport", cluster })) },
   fc.subarray([...CLUSTERS]).map((deafTo): Event => ({ kind: "restart", deafTo })),
   fc.constant<Event>({ kind: "hear" }),
 );
 
-function exporting(record: ExportRecord): Event {
-  return { kind: "export", record };
-}
-
-const RANGES: readonly Cidr[] = ["241.0.0.0/16", "fd00::/112"].map(parseCidr).filter(isCidr);
-
 /** The state after one reconcile. */
 function pass(cluster: Cluster, records: ReadonlyMap<string, ExportRecord>): Cluster {
   const { seen, deafTo } = cluster;
-  const merged = merge([...records.values()].filter((record) => !deafTo.has(record.cluster)));
-  const wanted = importOf({
-    key: KEY,
+  const made = wanted({
+    records: [...records.values()].filter((record) => !deafTo.has(record.cluster)),
     ...(seen !== undefined && { seen }),
-    ...(merged !== undefined && { merged }),
     isSynced: (id) => !deafTo.has(id),
-    isSilent: () => false,
     allSynced: deafTo.size === 0,
-    pool: { ranges: RANGES, taken: new Set(), reserved: [] },
-    explicitVipCidrs: [],
-    held: [],
-    dispute: () => undefined,
   });
-  if (wanted?.remove === true) return { deafTo };
-  return { deafTo, ...written(wanted, seen) };
+  if (made?.remove === true) return { deafTo };
+  return { deafTo, ...written(made, seen) };
 }
 
 /** The result of a server-side apply: fields of other writers stay. */
@@ -165,7 +158,7 @@ const OLD = "241.0.245.1";
 test("a created import gets a VIP of the new range, and an annotation with the old one; both are its own", () => {
   const seen = seenAfter(wanted({ records }));
   const moved = wanted({ records, seen, pool: { ...POOL, ranges } });
-  assert.deepEqual((spec(moved) as { ips: string[] }).ips, [NEW, "fd00::6aeb"]);
+  assert.deepEqual(ipsOf(moved), [NEW, "fd00::6aeb"]);
   assert.deepEqual(annotations(moved), {
     [ANNOTATION_IMPORT]: "created",
     [ANNOTATION_PREVIOUS_IPS]: OLD,
@@ -183,16 +176,13 @@ test("an import whose VIP stays because the new range is full says so, and is re
   const seen = seenAfter(wanted({ records }));
   const pool = { ...POOL, ranges, reserved: cidrs("242.0.0.0/16") };
   const stuck = wanted({ records, seen, pool });
-  assert.deepEqual((spec(stuck) as { ips: string[] }).ips, [OLD, "fd00::6aeb"]);
-  const [{ status, message } = {}] = stuck?.status?.claims ?? [];
-  assert.equal(status, "True");
-  assert.match(message ?? "", / range-exhausted: no free IPv4 address\.$/);
+  assert.deepEqual(ipsOf(stuck), [OLD, "fd00::6aeb"]);
+  assert.match(readyOf(stuck), /^True .* range-exhausted: no free IPv4 address\.$/);
 });
 
 test("a previous VIP that is another import's is not kept", () => {
   const seen = seenAfter(wanted({ records }));
-  const dispute = (vip: string) => (vip === OLD ? "vip-conflict" : undefined);
-  const moved = wanted({ records, seen, pool: { ...POOL, ranges }, dispute });
+  const moved = wanted({ records, seen, pool: { ...POOL, ranges }, dispute: taken(OLD) });
   assert.deepEqual(annotations(moved), { [ANNOTATION_IMPORT]: "created" });
 });
 
@@ -206,7 +196,7 @@ test("an adopted import moves, unless a user wrote its VIP", () => {
   const adopted = (ips?: readonly string[]) => {
     const seen = seenAfter(wanted({ records, seen: byHand(ips && { ips }) }));
     const made = wanted({ records, seen, pool: { ...POOL, ranges } });
-    return [(spec(made) as { ips: string[] }).ips[0], annotations(made)?.[ANNOTATION_PREVIOUS_IPS]];
+    return [ipsOf(made)[0], annotations(made)?.[ANNOTATION_PREVIOUS_IPS]];
   };
   assert.deepEqual(adopted(), [NEW, OLD]);
   assert.deepEqual(adopted(["241.0.0.9"]), ["241.0.0.9", undefined]);
@@ -230,11 +220,11 @@ test("without a time with both ranges, the VIP stays until the import is deleted
   const seen = seenAfter(wanted({ records }));
   for (const held of [[], [OLD], [OLD, "fd00::6aeb"]]) {
     const kept = wanted({ records, seen, pool, held });
-    assert.deepEqual((spec(kept) as { ips: string[] }).ips, [OLD, "fd00::6aeb"]);
+    assert.deepEqual(ipsOf(kept), [OLD, "fd00::6aeb"]);
   }
   const anew = wanted({ records, pool, held: [OLD, "fd00::6aeb"] });
-  assert.deepEqual((spec(anew) as { ips: string[] }).ips, [NEW, "fd00::6aeb"]);
+  assert.deepEqual(ipsOf(anew), [NEW, "fd00::6aeb"]);
   const allowed = cidrs("241.0.0.0/16");
   const explicit = wanted({ records, pool, held: [OLD], explicitVipCidrs: allowed });
-  assert.equal((spec(explicit) as { ips: string[] }).ips[0], OLD);
+  assert.equal(ipsOf(explicit)[0], OLD);
 });

@@ -40,10 +40,8 @@ test("the nearest place is the first with a ready endpoint in a cluster in rotat
   const c3 = share("c3", "us", [true]);
   const of = (...shares: readonly Contribution[]) => {
     const { exporters, ...rest } = nearestOf(shares, HERE);
-    assert.deepEqual(
-      exporters,
-      shares.map(({ record }) => record.cluster),
-    );
+    const clusters = shares.map(({ record }) => record.cluster);
+    assert.deepEqual(exporters, clusters);
     return rest;
   };
   const all = { place: "local", clusters: ["c1"], exportedHere: true };

@@ -7,6 +7,7 @@ import {
   CLUSTERS,
   exportRecord,
   servicePort,
+  servicePorts,
 } from "../../test/generators/export-records.ts";
 import { forAll } from "../../test/generators/for-all.ts";
 import type { ExportRecord } from "../model/facts.ts";
@@ -108,14 +109,10 @@ const UNIONS: readonly (readonly [name: string, ports: readonly string[], merged
   ],
 ];
 
-function portsOf(words: string) {
-  return words.split(", ").map(servicePort);
-}
-
 for (const [name, ports, expected] of UNIONS) {
   test(`ports: ${name}`, () => {
     const records = ports.map((words, i) =>
-      exportRecord({ cluster: `c${i + 1}`, exported: i, ports: portsOf(words) }),
+      exportRecord({ cluster: `c${i + 1}`, exported: i, ports: servicePorts(words) }),
     );
     const merged = merge(records)?.ports.map((one) => `${one.name} ${one.port}/${one.protocol}`);
     assert.equal(merged?.join(", "), expected);
@@ -156,12 +153,12 @@ type Fields = Partial<ExportRecord>;
 /** Fields of the younger export, those of the oldest one, and the resulting reasons. */
 const CASES: Readonly<Record<string, readonly [Fields, oldest: Fields, ...reasons: string[]]>> = {
   "the same": [{}, {}],
-  "C08: one port more": [{ ports: portsOf("http 80, more 81") }, {}, "PortConflict"],
-  "C09: another number": [{ ports: portsOf("http 81") }, {}, "PortConflict"],
+  "C08: one port more": [{ ports: servicePorts("http 80, more 81") }, {}, "PortConflict"],
+  "C09: another number": [{ ports: servicePorts("http 81") }, {}, "PortConflict"],
   "another application protocol": [{ ports: [H2C] }, {}, "PortConflict"],
   "the ports in another order": [
-    { ports: portsOf("b 81, a 80") },
-    { ports: portsOf("a 80, b 81") },
+    { ports: servicePorts("b 81, a 80") },
+    { ports: servicePorts("a 80, b 81") },
   ],
   "C13: headless": [{ headless: true }, {}, "TypeConflict"],
   "other affinity": [CLIENT_IP, {}, "SessionAffinityConflict"],
@@ -270,8 +267,8 @@ const OWN: readonly (readonly [own: string, serves: string])[] = [
 
 for (const [own, serves] of OWN) {
   test(`a Service with ${own} serves ${serves || "nothing"}`, () => {
-    const imported = portsOf("http 80, admin 81");
-    const names = ownNames(portsOf(own), imported);
+    const imported = servicePorts("http 80, admin 81");
+    const names = ownNames(servicePorts(own), imported);
     const found = imported.flatMap((port) => {
       const name = names.get(joint(port));
       return name === undefined ? [] : [`${port.name} as ${name}`];

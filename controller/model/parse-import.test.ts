@@ -159,6 +159,15 @@ const PLAIN_EXPORT = {
   conditions: [],
 };
 
+const RESERVED = {
+  exportedLabels: { "kubernetes.io/service-name": "x" },
+  exportedAnnotations: {
+    "kubectl.kubernetes.io/last-applied-configuration": "{}",
+    "clusterset-proxy.io/exported-at": "1970-01-01T00:00:00Z",
+  },
+};
+const BAD_LABELS = "invalid-object spec.exportedLabels";
+const BAD_AGE = "invalid-object metadata.creationTimestamp";
 const NOTE = { "example.com/note": "any\ntext \u{1f600}" };
 
 describe("a ServiceExport", () => {
@@ -169,15 +178,7 @@ describe("a ServiceExport", () => {
       { metadata: { labels: { a: "1", b: "" }, annotations: NOTE } },
     ],
     "carries no key of Kubernetes, and none of ours": [
-      {
-        spec: {
-          exportedLabels: { "kubernetes.io/service-name": "x" },
-          exportedAnnotations: {
-            "kubectl.kubernetes.io/last-applied-configuration": "{}",
-            "clusterset-proxy.io/exported-at": "1970-01-01T00:00:00Z",
-          },
-        },
-      },
+      { spec: RESERVED },
       {},
       "reserved-key spec.exportedLabels",
       "reserved-key spec.exportedAnnotations",
@@ -188,11 +189,7 @@ describe("a ServiceExport", () => {
       {},
       "invalid-label spec.exportedAnnotations[a]",
     ],
-    "carries none of a list": [
-      { spec: { exportedLabels: ["a"] } },
-      {},
-      "invalid-object spec.exportedLabels",
-    ],
+    "carries none of a list": [{ spec: { exportedLabels: ["a"] } }, {}, BAD_LABELS],
     "of no generation is of the first": [{ generation: undefined }, { generation: 0 }],
     "that is being deleted is withdrawn, whoever else is waited for": [
       { deletionTimestamp: "2026-01-02T00:00:00Z", finalizers: ["a/b"] },
@@ -200,11 +197,7 @@ describe("a ServiceExport", () => {
     ],
     "of no uid is none": [{ uid: "" }, undefined, "invalid-object metadata"],
     "of no age is none": [{ creationTimestamp: undefined }, undefined, "invalid-object metadata"],
-    "of an age that is none is none": [
-      { creationTimestamp: "yesterday" },
-      undefined,
-      "invalid-object metadata.creationTimestamp",
-    ],
+    "of an age that is none is none": [{ creationTimestamp: "yesterday" }, undefined, BAD_AGE],
   };
   testCases(
     cases,

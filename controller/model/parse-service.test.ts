@@ -40,7 +40,15 @@ const PLAIN = {
   internalTrafficPolicy: "Cluster",
 };
 
+const SIX_FIRST = ["IPv6", "IPv4"];
+const BAD_FAMILY = "invalid-object spec.ipFamilies";
+const POLICIES = { internalTrafficPolicy: "Local", trafficDistribution: "PreferClose" };
+const DNS = { name: "dns", port: 53, protocol: "UDP" };
+const H2C = { name: "h2c", port: 53, appProtocol: "kubernetes.io/h2c" };
+const SCTP = { name: "sctp", port: 53, protocol: "SCTP" };
+
 describe("a Service", () => {
+  const sessionAffinityConfig = { clientIP: { timeoutSeconds: 10 } };
   const cases: ParseCases = {
     "of type ClusterIP is exported": [{}, {}],
     "without a type is a ClusterIP": [{ type: undefined }, {}],
@@ -48,47 +56,18 @@ describe("a Service", () => {
     "of type LoadBalancer is exported as a ClusterIP is": [{ type: "LoadBalancer" }, {}],
     "without an IP is headless": [{ clusterIP: "None" }, { headless: true }],
     "of an unknown type is none": [{ type: "Ingress" }, undefined, "invalid-object spec.type"],
-    "keeps the order of its families": [
-      { ipFamilies: ["IPv6", "IPv4"] },
-      { families: ["IPv6", "IPv4"] },
-    ],
-    "without families is none": [
-      { ipFamilies: undefined },
-      undefined,
-      "invalid-object spec.ipFamilies",
-    ],
-    "of an unknown family has the others": [
-      { ipFamilies: ["IPv4", "IPX"] },
-      {},
-      "invalid-object spec.ipFamilies",
-    ],
+    "keeps the order of its families": [{ ipFamilies: SIX_FIRST }, { families: SIX_FIRST }],
+    "without families is none": [{ ipFamilies: undefined }, undefined, BAD_FAMILY],
+    "of an unknown family has the others": [{ ipFamilies: ["IPv4", "IPX"] }, {}, BAD_FAMILY],
     "keeps affinity and its time": [
-      { sessionAffinity: "ClientIP", sessionAffinityConfig: { clientIP: { timeoutSeconds: 10 } } },
+      { sessionAffinity: "ClientIP", sessionAffinityConfig },
       { sessionAffinity: "ClientIP", affinitySeconds: 10 },
     ],
-    "has no timeout without session affinity": [
-      { sessionAffinityConfig: { clientIP: { timeoutSeconds: 10 } } },
-      {},
-    ],
-    "keeps the spelling of its policies": [
-      { internalTrafficPolicy: "Local", trafficDistribution: "PreferClose" },
-      { internalTrafficPolicy: "Local", trafficDistribution: "PreferClose" },
-    ],
+    "has no timeout without session affinity": [{ sessionAffinityConfig }, {}],
+    "keeps the spelling of its policies": [POLICIES, POLICIES],
     "keeps ports of any protocol, by default TCP, and application protocols": [
-      {
-        ports: [
-          { name: "dns", port: 53, protocol: "UDP" },
-          { name: "h2c", port: 53, appProtocol: "kubernetes.io/h2c" },
-          { name: "sctp", port: 53, protocol: "SCTP" },
-        ],
-      },
-      {
-        ports: [
-          { name: "dns", protocol: "UDP", port: 53 },
-          { name: "h2c", protocol: "TCP", port: 53, appProtocol: "kubernetes.io/h2c" },
-          { name: "sctp", protocol: "SCTP", port: 53 },
-        ],
-      },
+      { ports: [DNS, H2C, SCTP] },
+      { ports: [DNS, { ...H2C, protocol: "TCP" }, SCTP] },
     ],
     "may have no ports": [
       { ports: undefined, clusterIP: "None" },
@@ -117,6 +96,7 @@ describe("a Service", () => {
 });
 
 const SERVICE = "kubernetes.io/service-name";
+const LABEL_PATH = `metadata.labels[${SERVICE}]` as const;
 
 /** A slice with these labels, annotations and fields. */
 function slice({ fields, annotations, ...labels }: Fields): unknown {
@@ -134,6 +114,10 @@ function slice({ fields, annotations, ...labels }: Fields): unknown {
   };
 }
 
+const KARMADA = {
+  [LABEL_MANAGED_BY]: "endpointslice-dispatch-controller.karmada.io",
+  "karmada.io/managed": "true",
+};
 const READY = { address: "10.1.0.1", ready: true, serving: true, terminating: false };
 const PLAIN_SLICE = {
   key: "demo/serve-x7",
@@ -167,25 +151,14 @@ describe("a slice of a Service", () => {
     ],
     "names its source cluster": [{ [LABEL_SOURCE_CLUSTER]: "c2" }, { source: "c2" }],
     "that Karmada's MultiClusterService copied names its source cluster by an annotation": [
-      {
-        [LABEL_MANAGED_BY]: "endpointslice-dispatch-controller.karmada.io",
-        "karmada.io/managed": "true",
-        annotations: { "endpointslice.karmada.io/provision-cluster": "member2" },
-      },
+      { annotations: { "endpointslice.karmada.io/provision-cluster": "member2" }, ...KARMADA },
       { source: "member2" },
     ],
     "without a Service is nobody's": [{ [SERVICE]: undefined }, undefined],
     "that was imported is not the Service's": [{ [LABEL_SERVICE_NAME]: "serve" }, undefined],
     "that is published is not the Service's": [{ [LABEL_RECORD]: "serve.demo" }, undefined],
-    "that we manage is not the Service's": [
-      { [LABEL_MANAGED_BY]: "clusterset-controller" },
-      undefined,
-    ],
-    "of a name that is none": [
-      { [SERVICE]: "a.b" },
-      undefined,
-      `invalid-label metadata.labels[${SERVICE}]`,
-    ],
+    "that we manage is not its": [{ [LABEL_MANAGED_BY]: "clusterset-controller" }, undefined],
+    "of a name that is none": [{ [SERVICE]: "a.b" }, undefined, `invalid-label ${LABEL_PATH}`],
     "of names": [{ fields: { addressType: "FQDN" } }, undefined, "fqdn-slice addressType"],
     "with an endpoint in the ClusterSet CIDR has the others": [
       { fields: { endpoints: [{ addresses: ["241.0.0.1"] }, { addresses: ["10.1.0.1"] }] } },

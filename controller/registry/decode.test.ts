@@ -37,9 +37,14 @@ const PLAIN_RECORD = {
 
 const label = (name: string, value: unknown) => ({ labels: { [name]: value } });
 const annotation = (name: string, value: unknown) => ({ annotations: { [name]: value } });
+const FOREIGN: ParseCases<Change>[string] = [
+  label(LABEL_SOURCE_CLUSTER, "c1"),
+  undefined,
+  `foreign-cluster metadata.labels[${LABEL_SOURCE_CLUSTER}]`,
+];
 const OTHER_LABEL = label(LABEL_RECORD, "other.demo");
 const RECORD_LABEL = `metadata.labels[${LABEL_RECORD}]`;
-const SOURCE_LABEL = `metadata.labels[${LABEL_SOURCE_CLUSTER}]`;
+
 const labelled = (labels: object) => annotation(ANNOTATION_EXPORTED_LABELS, JSON.stringify(labels));
 const annotated = (annotations: object) =>
   annotation(ANNOTATION_EXPORTED_ANNOTATIONS, JSON.stringify(annotations));
@@ -77,11 +82,7 @@ describe("a record", () => {
     "under a name of three parts": [{ name: "a.b.c" }, undefined, "misplaced metadata.name"],
     "labelled as another": [OTHER_LABEL, undefined, `misplaced ${RECORD_LABEL}`],
     "that claims its own cluster": [label(LABEL_SOURCE_CLUSTER, "c2"), {}],
-    "that claims another cluster": [
-      label(LABEL_SOURCE_CLUSTER, "c1"),
-      undefined,
-      `foreign-cluster ${SOURCE_LABEL}`,
-    ],
+    "that claims another cluster": FOREIGN,
     "of another type": [{ spec: { type: "ExternalName" } }, undefined, "invalid-object spec.type"],
     "of no age": [annotation(ANNOTATION_EXPORTED_AT, null), undefined, `invalid-object ${AT_PATH}`],
     "of 2019, before the API existed": [
@@ -196,6 +197,12 @@ describe("a record's slice", () => {
   const endpoint = (address: string, more: Fields = {}) => ({
     spec: { endpoints: [{ addresses: [address], ...more }, { addresses: ["10.2.0.1"] }] },
   });
+  /** An endpoint that is left out, beside one that stays. */
+  const leftOut = (address: string, reason: string): ParseCases<Change>[string] => [
+    endpoint(address),
+    { endpoints: [READ] },
+    `${reason} endpoints[0].addresses[0]`,
+  ];
   const LEAVING = { ready: false, serving: true, terminating: true };
   const cases: ParseCases<Change> = {
     "that is plain": [{}, { endpoints: [READ] }],
@@ -205,27 +212,11 @@ describe("a record's slice", () => {
     "under any name": [{ name: "x" }, undefined, "misplaced metadata.name"],
     "under another's name": [{ name: "other.demo.v4-0" }, undefined, `misplaced ${RECORD_LABEL}`],
     "labelled as another's": [OTHER_LABEL, undefined, `misplaced ${RECORD_LABEL}`],
-    "that claims another cluster": [
-      label(LABEL_SOURCE_CLUSTER, "c1"),
-      undefined,
-      `foreign-cluster ${SOURCE_LABEL}`,
-    ],
+    "that claims another cluster": FOREIGN,
     "of names": [{ spec: { addressType: "FQDN" } }, undefined, "fqdn-slice addressType"],
-    "outside its cluster's ranges": [
-      endpoint("10.3.0.1"),
-      { endpoints: [READ] },
-      "outside-endpoint-cidrs endpoints[0].addresses[0]",
-    ],
-    "inside the ClusterSet CIDR": [
-      endpoint("241.0.0.1"),
-      { endpoints: [READ] },
-      "in-clusterset-cidr endpoints[0].addresses[0]",
-    ],
-    "at the node's own address": [
-      endpoint("127.0.0.1"),
-      { endpoints: [READ] },
-      "loopback-address endpoints[0].addresses[0]",
-    ],
+    "outside its cluster's ranges": leftOut("10.3.0.1", "outside-endpoint-cidrs"),
+    "inside the ClusterSet CIDR": leftOut("241.0.0.1", "in-clusterset-cidr"),
+    "at the node's own address": leftOut("127.0.0.1", "loopback-address"),
     "with names that are none": [
       endpoint("10.2.0.2", { hostname: "a.b", nodeName: "N", zone: "a b" }),
       { endpoints: [{ ...READ, address: "10.2.0.2" }, READ] },
@@ -256,23 +247,20 @@ describe("a record's slice", () => {
 
 describe("a cluster's Lease", () => {
   const READ = {
-    id: "c2",
-    uid: "u1",
-    properties: {},
-    leaseSeconds: 30,
+    ...{ id: "c2", uid: "u1", properties: {}, leaseSeconds: 30, complete: false },
     renewal: "2026-01-01T00:00:00.000000Z",
-    complete: false,
   };
   const REGION_PATH = `metadata.labels[${LABEL_REGION}]`;
+  const without = (field: string, value: unknown): ParseCases<Change>[string] => [
+    { spec: { [field]: value } },
+    undefined,
+    `invalid-object spec.${field}`,
+  ];
   const cases: ParseCases<Change> = {
     "that is plain": [{}, {}],
     "of another name, so somebody's own": [{ name: "x" }, undefined],
     "in another namespace": [{ namespace: "demo" }, undefined, "misplaced metadata.namespace"],
-    "that claims another cluster": [
-      label(LABEL_SOURCE_CLUSTER, "c1"),
-      undefined,
-      `foreign-cluster ${SOURCE_LABEL}`,
-    ],
+    "that claims another cluster": FOREIGN,
     "of a member": [
       { labels: { [LABEL_CLUSTER_SET]: "prod", [LABEL_REGION]: "eu" } },
       { clusterSet: "prod", region: "eu" },
@@ -303,21 +291,9 @@ describe("a cluster's Lease", () => {
       `invalid-object metadata.annotations[${ANNOTATION_ACCEPTED_CIDRS}]`,
     ],
     "of a region that is none": [label(LABEL_REGION, "a b"), {}, `invalid-label ${REGION_PATH}`],
-    "of nobody": [
-      { spec: { holderIdentity: "" } },
-      undefined,
-      "invalid-object spec.holderIdentity",
-    ],
-    "that was never renewed": [
-      { spec: { renewTime: null } },
-      undefined,
-      "invalid-object spec.renewTime",
-    ],
-    "for ever": [
-      { spec: { leaseDurationSeconds: 2 ** 31 - 1 } },
-      undefined,
-      "invalid-object spec.leaseDurationSeconds",
-    ],
+    "of nobody": without("holderIdentity", ""),
+    "that was never renewed": without("renewTime", null),
+    "for ever": without("leaseDurationSeconds", 2 ** 31 - 1),
   };
   testCases(cases, (change) => decodeCluster(lease(change), REGISTRY), READ);
 });

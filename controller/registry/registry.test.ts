@@ -25,17 +25,8 @@ const NAMESPACE = registryNamespace(CLUSTER);
 const REGISTRY = { cluster: CLUSTER, namespace: NAMESPACE, clusterSetCidrs: [], endpointCidrs: [] };
 
 const label = fc.stringMatching(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/);
-const qualified = fc.oneof(
-  fc.constantFrom(
-    "http",
-    "kubernetes.io/h2c",
-    "example.com/x",
-    "A_b.c",
-    "1",
-    "app.kubernetes.io/name",
-  ),
-  label,
-);
+const QUALIFIED = ["kubernetes.io/h2c", "example.com/x", "A_b.c", "1", "app.kubernetes.io/name"];
+const qualified = fc.oneof(fc.constantFrom("http", ...QUALIFIED), label);
 const optional = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined });
 const ports = fc.array(
   fc.record({
@@ -54,13 +45,11 @@ const endpoint = fc.record({
   nodeName: optional(label),
   zone: optional(label),
 });
+const SPAN = { min: new Date("2020-01-01"), max: new Date("9999-01-01") };
+const TRAFFIC = [undefined, "PreferClose", "PreferSameNode", "example.com/x"];
 const world = fc.record({
   names: fc.tuple(label, label),
-  created: fc.date({
-    min: new Date("2020-01-01"),
-    max: new Date("9999-01-01"),
-    noInvalidDate: true,
-  }),
+  created: fc.date({ ...SPAN, noInvalidDate: true }),
   exportedLabels: fc.dictionary(qualified, fc.oneof(fc.constant(""), label), { maxKeys: 70 }),
   exportedAnnotations: fc.dictionary(qualified, fc.string({ unit: "binary" }), { maxKeys: 70 }),
   service: fc.record({
@@ -73,12 +62,7 @@ const world = fc.record({
       fc.record({ clientIP: fc.record({ timeoutSeconds: fc.integer({ min: 1, max: 86_400 }) }) }),
     ),
     internalTrafficPolicy: fc.constantFrom(undefined, "Cluster", "Local"),
-    trafficDistribution: fc.constantFrom(
-      undefined,
-      "PreferClose",
-      "PreferSameNode",
-      "example.com/x",
-    ),
+    trafficDistribution: fc.constantFrom(...TRAFFIC),
   }),
   slices: fc.array(fc.record({ ports, endpoints: fc.array(endpoint, { maxLength: 200 }) }), {
     maxLength: 3,
@@ -108,12 +92,8 @@ test("decoding a record and its slices gives what was encoded", () =>
       service: accepted(parseService({ metadata, spec: w.service }).fact),
       slices: w.slices.map((slice, i) => {
         const labels = { "kubernetes.io/service-name": name };
-        const object = {
-          metadata: { namespace, name: `s${i}`, labels },
-          addressType: "IPv4",
-          ...slice,
-        };
-        return accepted(parseServiceSlice(object).fact);
+        const metadata = { namespace, name: `s${i}`, labels };
+        return accepted(parseServiceSlice({ metadata, addressType: "IPv4", ...slice }).fact);
       }),
     });
     assert.ok(exported.valid === "Valid");
@@ -148,21 +128,15 @@ test("decoding a record and its slices gives what was encoded", () =>
   }));
 
 test("decoding a cluster's Lease gives what was encoded", async () => {
+  const property = fc.oneof(label, fc.constant("a.example"));
+  const text = fc.string({ unit: "binary", maxLength: 300 });
   const clusters: fc.Arbitrary<ClusterFact> = fc.record(
     {
       id: fc.oneof(label, fc.constant("eu.c1")),
       uid: fc.uuid(),
       clusterSet: label,
       region: label,
-      properties: fc
-        .dictionary(
-          fc.oneof(label, fc.constant("a.example")),
-          fc.string({ unit: "binary", maxLength: 300 }),
-          {
-            maxKeys: 80,
-          },
-        )
-        .map(publishable),
+      properties: fc.dictionary(property, text, { maxKeys: 80 }).map(publishable),
       leaseSeconds: fc.integer({ min: 1, max: 3600 }),
       renewal: fc.constant("2026-01-01T00:00:00.000000Z"),
       version: fc.constantFrom("0.1.0", "2.0.0-rc.1"),
@@ -179,10 +153,8 @@ test("decoding a cluster's Lease gives what was encoded", async () => {
   await forMany(100, [clusters], (cluster) => {
     const namespace = registryNamespace(cluster.id);
     assert.ok(isLabelName(namespace));
-    const read = decodeCluster(stored(encodeCluster(cluster, namespace)), {
-      cluster: cluster.id,
-      namespace,
-    });
+    const registry = { cluster: cluster.id, namespace };
+    const read = decodeCluster(stored(encodeCluster(cluster, namespace)), registry);
     assert.deepEqual(read.problems, []);
     assert.deepEqual(read.fact, cluster);
   });

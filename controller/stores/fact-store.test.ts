@@ -297,18 +297,6 @@ test("in one namespace the oldest objects stay, and later ones wait for room", (
   assert.ok(texts.put("a/3", "x", 3));
 });
 
-test("one namespace cannot take another's place, whatever comes first", () => {
-  const texts = new Texts(10);
-  for (let i = 0; i < 30; i++) texts.put(`greedy/${i}`, "x", i);
-  assert.equal(texts.held.size, 10);
-  assert.ok(texts.put("shop/web", "x", 99));
-  assert.ok(texts.held.has("shop/web"));
-  assert.equal(texts.held.size, 10, "the greedy namespace has lost its youngest object");
-  assert.equal(texts.held.has("greedy/9"), false);
-  assert.equal(texts.quota.rejection("shop/web"), undefined);
-  assert.deepEqual(texts.reported, ["greedy too-many-records"]);
-});
-
 test("an object that grows beyond its namespace's share is rejected, and the others of the namespace get its room", () => {
   const texts = new Texts(9, 10);
   assert.ok(texts.put("a/1", "12345", 1));

@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import type { Problem } from "../../api/problem.ts";
 import { FakeClock } from "../../test/doubles/fake-clock.ts";
+import { IDLE } from "../../test/doubles/idle-reflector.ts";
 import { exportRecord } from "../../test/generators/export-records.ts";
 import { MOST_RECORDS } from "../model/limits.ts";
 import { UNLIMITED } from "../model/peer-scope.ts";
@@ -44,6 +45,7 @@ class Peer {
     afterwards?: (events: Events) => void,
   ): Promise<void> {
     const follow: Follow = (query, events) => ({
+      ...IDLE,
       start: () => {
         const isRecords = query.resource === "serviceimports";
         if (isRecords) {
@@ -58,12 +60,6 @@ class Peer {
           void setImmediate().then(() => afterwards(events));
         }
       },
-      stop: () => Promise.resolve(),
-      again: () => undefined,
-      wrote: () => undefined,
-      found: () => undefined,
-      erased: () => undefined,
-      rewound: () => undefined,
     });
     await this.member.connect(follow, UNLIMITED, ["shop/web"]);
   }

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import { FakeClock } from "../../test/doubles/fake-clock.ts";
+import { IDLE } from "../../test/doubles/idle-reflector.ts";
 import { cidr } from "../../test/generators/facts.ts";
 import type { RangeOverlap } from "../allocate/overlaps.ts";
 import type { Follow } from "../stores/informer.ts";
@@ -26,16 +27,7 @@ test("thousands of Nodes that are listed one by one are compared with the Cluste
   let list: (name: string, object: object) => void = ignore;
   const follow: Follow = ({ resource }, to) => {
     if (resource === "nodes") list = (name, object) => to.changed(name, object, 0);
-    const stop = () => Promise.resolve();
-    return {
-      again: ignore,
-      erased: ignore,
-      found: ignore,
-      rewound: ignore,
-      start: ignore,
-      stop,
-      wrote: ignore,
-    };
+    return IDLE;
   };
   const none = { dirty: ignore, slices: ignore, taken: ignore, namespace: ignore };
   const own = new LocalStores([], { ...none, property: ignore, problems: ignore, room: ignore });
@@ -57,12 +49,8 @@ test("thousands of Nodes that are listed one by one are compared with the Cluste
   }
   await setImmediate();
   assert.equal(compared, 1);
-  assert.deepEqual(
-    found.map((overlaps) => overlaps.map((one) => one.with.text)),
-    [["241.0.7.0/24"]],
-  );
-  assert.deepEqual(
-    addresses.pool.reserved.map(({ text }) => text),
-    ["241.0.7.0/24"],
-  );
+  const overlaps = found.map((overlaps) => overlaps.map((one) => one.with.text));
+  assert.deepEqual(overlaps, [["241.0.7.0/24"]]);
+  const reserved = addresses.pool.reserved.map(({ text }) => text);
+  assert.deepEqual(reserved, ["241.0.7.0/24"]);
 });

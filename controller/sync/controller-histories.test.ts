@@ -4,8 +4,11 @@ import fc from "fast-check";
 import { at } from "../../test/doubles/memory/fields.ts";
 import { FINE } from "../../test/doubles/memory/memory-api-server.ts";
 import { Refusal } from "../../test/doubles/memory/object-table.ts";
+import { anyChance } from "../../test/generators/chance.ts";
 import { forMany } from "../../test/generators/for-all.ts";
+import type { Made } from "../../test/generators/steps.ts";
 import { ControllerWorld, type MemoryCluster } from "../../test/stages/controller-world.ts";
+import { ASK, ask } from "../../test/stages/failover-world.ts";
 
 // Three controllers on API servers in memory, with users, other writers, faults and restarts in any order: in the end
 // all clusters converge, nothing is left behind, and nothing is written any more.
@@ -13,14 +16,9 @@ import { ControllerWorld, type MemoryCluster } from "../../test/stages/controlle
 const NAMES = ["shop/web", "shop/api", "bank/web"] as const;
 const ADDRESSES = ["10.1.0.1", "10.1.0.2", "10.1.0.3"] as const;
 
-const ASK = "clusterset-proxy.io/cluster-ip-failover";
-
 /** `RUNS=1000` searches for rare failures. */
 const RUNS = Number(process.env.RUNS ?? 5);
-/** Random numbers in [0, 1). */
-const numbers = fc.infiniteStream(fc.double({ min: 0, max: 0.999, noNaN: true }));
 
-type RejectionOf<Arbitrary> = Arbitrary extends fc.Arbitrary<infer Value> ? Value : never;
 type Step = (world: ControllerWorld) => void | Promise<void>;
 
 const ids = fc.constantFrom("c1", "c2", "c3");
@@ -53,47 +51,31 @@ function removeNamespace({ server }: MemoryCluster, name: string): void {
   server.objects.delete("namespaces", name);
 }
 
-/** A user acts in an existing namespace. */
-function inNamespace(cluster: MemoryCluster, key: string, act: () => void): void {
-  cluster.namespace(namespaceOf(key));
-  act();
-}
-
 /** An owner annotates a Service or Namespace that exists. */
-function ask(
-  { server: { objects } }: MemoryCluster,
-  kind: string,
-  key: string,
-  value: string,
-): void {
-  const before = objects.get(kind, key);
-  if (before === undefined) return;
-  const { namespace, name } = before.metadata as { namespace?: string; name: string };
-  const metadata = { ...(namespace && { namespace }), name, annotations: { [ASK]: value } };
-  objects.apply(kind, key, { metadata }, "owner");
+function askOf(cluster: MemoryCluster, kind: string, key: string, value: string): void {
+  if (cluster.has(kind, key)) ask(cluster, value, kind, key);
 }
 
 const users = fc.oneof(
-  onCluster(names, (cluster, key) => inNamespace(cluster, key, () => cluster.export(key))),
+  onCluster(names, (cluster, key) => {
+    cluster.namespace(namespaceOf(key));
+    cluster.export(key);
+  }),
   onCluster(names, (cluster, key) => cluster.delete("ServiceExport", key)),
   onCluster(
     fc.tuple(names, fc.subarray([...ADDRESSES]), fc.subarray([...ADDRESSES])),
-    (cluster, [key, all, dead]) =>
-      inNamespace(cluster, key, () =>
-        cluster.serve(
-          key,
-          all.map((ip) => own(cluster, ip)),
-          dead.map((ip) => own(cluster, ip)),
-        ),
-      ),
+    (cluster, [key, all, dead]) => {
+      cluster.namespace(namespaceOf(key));
+      cluster.serve(key, own(cluster, all), own(cluster, dead));
+    },
   ),
   onCluster(names, (cluster, key) => cluster.delete("Service", key)),
   onCluster(fc.tuple(names, fc.constantFrom("true", "true", "false")), (cluster, [key, value]) =>
-    ask(cluster, "services", key, value),
+    askOf(cluster, "services", key, value),
   ),
   onCluster(
     fc.tuple(fc.constantFrom("shop", "bank"), fc.constantFrom("true", "false")),
-    (cluster, [name, value]) => ask(cluster, "namespaces", name, value),
+    (cluster, [name, value]) => askOf(cluster, "namespaces", name, value),
   ),
   onCluster(fc.constantFrom("shop", "bank"), (cluster, name) => cluster.namespace(name)),
   onCluster(fc.constantFrom("shop", "bank"), (cluster, name) => removeNamespace(cluster, name)),
@@ -104,18 +86,16 @@ function populate(world: ControllerWorld): void {
   for (const cluster of world.clusters) {
     for (const key of NAMES) {
       cluster.namespace(namespaceOf(key));
-      cluster.serve(
-        key,
-        ADDRESSES.map((ip) => own(cluster, ip)),
-      );
+      cluster.serve(key, own(cluster, ADDRESSES));
+
       if (cluster.id !== "c3") cluster.export(key);
     }
   }
 }
 
 /** Pods of different clusters have different addresses. */
-function own({ id }: MemoryCluster, address: string): string {
-  return address.replace("10.1", `10.${id.slice(1)}`);
+function own({ id }: MemoryCluster, addresses: readonly string[]): string[] {
+  return addresses.map((address) => address.replace("10.1", `10.${id.slice(1)}`));
 }
 
 const otherWriters = fc.oneof(
@@ -148,7 +128,7 @@ const rejection = fc.record({
   status: fc.constantFrom(403, 404, 409, 422, 429, 500, 504),
 });
 
-function reject({ server }: MemoryCluster, what: RejectionOf<typeof rejection> | null): void {
+function reject({ server }: MemoryCluster, what: Made<typeof rejection> | null): void {
   server.admitWrite = ({ kind, key, method }, subresource) => {
     if (what === null || kind !== what.kind || !key.startsWith(what.where)) return;
     if (!["all", method, subresource].includes(what.part)) return;
@@ -200,56 +180,53 @@ const steps = fc.array(
   { minLength: 5, maxLength: 40, size: "max" },
 );
 
+/** Those of the clusters that export a Service which they have. */
+function exportersOf(key: string, clusters: readonly MemoryCluster[]): MemoryCluster[] {
+  return clusters.filter((one) => one.has("serviceexports", key) && one.has("services", key));
+}
+
+/** The endpoints that these clusters have of a Service. */
+function endpointsIn(key: string, clusters: readonly MemoryCluster[]): string[] {
+  return clusters
+    .flatMap((one) => endpointsOf(one.server.objects.get("endpointslices", `${key}-1`)))
+    .sort();
+}
+
 /** The converged state of a cluster. */
 function expected(world: ControllerWorld, cluster: MemoryCluster): Record<string, string> {
   const all: Record<string, string> = {};
   for (const key of NAMES) {
-    if (cluster.server.objects.get("namespaces", namespaceOf(key)) === undefined) continue;
-    const exporters = world.clusters.filter(
-      ({ server: { objects } }) =>
-        objects.get("serviceexports", key) !== undefined &&
-        objects.get("services", key) !== undefined,
-    );
-    if (exporters.length === 0) continue;
-    const endpoints = exporters.flatMap(({ server: { objects } }) =>
-      endpointsOf(objects.get("endpointslices", `${key}-1`)),
-    );
-    all[key] = ["vip", ...endpoints.sort()].join(" ");
+    const exporters = exportersOf(key, world.clusters);
+    if (exporters.length === 0 || !cluster.has("namespaces", namespaceOf(key))) continue;
+    all[key] = ["vip", ...endpointsIn(key, exporters)].join(" ");
   }
   return all;
 }
 
 /** The endpoints that each Service that exists fails over to: without regions, all other clusters are one tier. */
 function expectedFailover(world: ControllerWorld, cluster: MemoryCluster): Record<string, string> {
-  const { objects } = cluster.server;
   const all: Record<string, string> = {};
+  const others = world.clusters.filter((one) => one !== cluster);
   for (const key of NAMES) {
-    const service = objects.get("services", key);
-    const namespace = objects.get("namespaces", namespaceOf(key));
-    if (service === undefined || namespace === undefined) continue;
-    const asked = (object: unknown) => at(object, ["metadata", "annotations", ASK]);
-    const exporters = world.clusters.filter(
-      (other) =>
-        other !== cluster &&
-        other.server.objects.get("serviceexports", key) !== undefined &&
-        other.server.objects.get("services", key) !== undefined,
-    );
-    const ready = exporters
-      .flatMap((other) => endpointsOf(other.server.objects.get("endpointslices", `${key}-1`)))
-      .filter((endpoint) => !endpoint.endsWith("(dead)"));
-    all[key] = (asked(service) ?? asked(namespace)) === "true" ? ready.sort().join(" ") : "";
+    if (!isFailingOver(cluster, key)) continue;
+    const asked = (resource: string, name: string) =>
+      cluster.read(resource, name, "metadata", "annotations", ASK);
+    const isAsked = (asked("services", key) ?? asked("namespaces", namespaceOf(key))) === "true";
+    const ready = endpointsIn(key, isAsked ? exportersOf(key, others) : []);
+    all[key] = ready.filter((endpoint) => !endpoint.endsWith("(dead)")).join(" ");
   }
   return all;
 }
 
+function isFailingOver(cluster: MemoryCluster, key: string): boolean {
+  return cluster.has("services", key) && cluster.has("namespaces", namespaceOf(key));
+}
+
 /** The same as it is. What a Service leaves behind has no effect, and Kubernetes deletes it. */
-function failover({ server: { objects } }: MemoryCluster): Record<string, string> {
+function failover(cluster: MemoryCluster): Record<string, string> {
   const all: Record<string, string[]> = {};
-  for (const key of NAMES) {
-    if (objects.get("services", key) === undefined) continue;
-    if (objects.get("namespaces", namespaceOf(key)) !== undefined) all[key] = [];
-  }
-  for (const slice of objects.list("endpointslices")) {
+  for (const key of NAMES) if (isFailingOver(cluster, key)) all[key] = [];
+  for (const slice of cluster.server.objects.list("endpointslices")) {
     const { namespace, name } = slice.metadata as { namespace: string; name: string };
     if (!name.includes(".failover.")) continue;
     const endpoints = endpointsOf(slice).map((endpoint) => endpoint.replace("(dead)", ""));
@@ -270,8 +247,8 @@ function endpointsOf(slice: unknown): string[] {
 }
 
 test("after any history all clusters converge to the exports, and nothing is written any more", () =>
-  forMany(RUNS, [steps, numbers], async (history, stream) => {
-    const world = new ControllerWorld(["c1", "c2", "c3"], () => stream.next().value ?? 0);
+  forMany(RUNS, [steps, anyChance], async (history, chance) => {
+    const world = new ControllerWorld(["c1", "c2", "c3"], chance);
     populate(world);
     world.start();
     for (const step of history) await step(world);
@@ -302,8 +279,8 @@ test("faults and restarts alone remove no import, VIP or endpoint", async () => 
     maxLength: 25,
     size: "max",
   });
-  await forMany(RUNS, [trouble, numbers], async (history, stream) => {
-    const world = new ControllerWorld(["c1", "c2", "c3"], () => stream.next().value ?? 0);
+  await forMany(RUNS, [trouble, anyChance], async (history, chance) => {
+    const world = new ControllerWorld(["c1", "c2", "c3"], chance);
     populate(world);
     await world.run(10_000);
     const lost = losses(world);
@@ -364,9 +341,9 @@ test("a hub that is restored or rebuilt removes no import, and contains all reco
   });
   await forMany(
     RUNS,
-    [outages, numbers],
-    async ({ isEmpty, later, age, ahead, away, delay }, stream) => {
-      const { world } = ControllerWorld.withHub(["c1", "c2", "c3"], () => stream.next().value ?? 0);
+    [outages, anyChance],
+    async ({ isEmpty, later, age, ahead, away, delay }, chance) => {
+      const { world } = ControllerWorld.withHub(["c1", "c2", "c3"], chance);
       const { hub } = world;
       assert.ok(hub);
       await world.run(15_000);

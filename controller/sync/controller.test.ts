@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Fields } from "../../test/doubles/memory/fields.ts";
+
 import { ControllerWorld, type MemoryCluster } from "../../test/stages/controller-world.ts";
 
 test("an export is imported by every cluster with its namespace, and nothing is written at rest", async () => {
@@ -8,8 +8,7 @@ test("an export is imported by every cluster with its namespace, and nothing is 
   c3.delete("Namespace", "shop");
   world.start();
   c1.offer("shop/web", ["10.1.0.7"]);
-  await world.pass(5000);
-  assert.deepEqual(c1.imported(), { "shop/web": "vip 10.1.0.7" });
+  await c1.importsAfter(5000, { "shop/web": "vip 10.1.0.7" });
   assert.deepEqual(c2.imported(), { "shop/web": "vip 10.1.0.7" });
   assert.deepEqual(c3.imported(), {});
   const counts = world.clusters.map(({ server }) => server.writes.length);
@@ -28,8 +27,7 @@ test("of two clusters with one ID on a hub the second publishes nothing, imports
   await world.pass(15_000);
   second.offer("shop/web", ["10.9.0.9"]);
   second.start();
-  await world.pass(60_000);
-  assert.deepEqual(c2.imported(), { "shop/web": "vip 10.1.0.7" });
+  await c2.importsAfter(60_000, { "shop/web": "vip 10.1.0.7" });
   assert.deepEqual(second.imported(), { "shop/web": "vip 10.9.0.9" }, "its own endpoints");
   assert.deepEqual(first.imported(), { "shop/web": "vip 10.1.0.7" });
   for (const { log, name } of [first, second]) {
@@ -38,8 +36,7 @@ test("of two clusters with one ID on a hub the second publishes nothing, imports
   assert.match(c2.log.join("\n"), /Cluster failed identity checks/);
   assert.equal(second.condition("serviceexports", "shop/web").reason, "Pending");
   await second.stop();
-  await world.pass(60_000);
-  assert.deepEqual(c2.imported(), { "shop/web": "vip 10.1.0.7" });
+  await c2.importsAfter(60_000, { "shop/web": "vip 10.1.0.7" });
   assert.equal(
     c2.controller?.members.state("c1")?.verdict.reason,
     "member",
@@ -55,42 +52,31 @@ test("a label that is no longer exported is removed, another writer's label stay
   const exported = { kind: "ServiceExport", metadata };
   c1.apply({ ...exported, spec: { exportedLabels: { team: "a", tier: "x" } } });
   await world.pass(5000);
-  const found = () => c1.server.objects.get("serviceimports", "shop/web")?.metadata as Fields;
-  assert.deepEqual(found().labels, { team: "a", tier: "x" });
-  c1.server.objects.apply(
-    "serviceimports",
-    "shop/web",
-    { kind: "ServiceImport", metadata: { ...metadata, labels: { mine: "1" } } },
-    "stranger",
-  );
+  const labels = () => c1.read("serviceimports", "shop/web", "metadata", "labels");
+
+  assert.deepEqual(labels(), { team: "a", tier: "x" });
+  c1.edit("serviceimports", "shop/web", { metadata: { labels: { mine: "1" } } });
   await c1.stop();
   c1.apply({ ...exported, spec: { exportedLabels: { team: "b" } } });
   c1.start();
   await world.pass(5000);
-  assert.deepEqual(found().labels, { mine: "1", team: "b" });
-  const count = c1.server.writes.length;
-  await world.pass(60_000);
-  assert.deepEqual(c1.writesAfter(count), []);
+  assert.deepEqual(labels(), { mine: "1", team: "b" });
+  assert.deepEqual(await c1.writesIn(60_000), []);
 });
 
 test("a Secret with an unusable kubeconfig removes nothing, even across a restart, and a fixed one reconnects", async () => {
   const { world, c1, c2 } = await ControllerWorld.withExport(["c1", "c2"]);
   world.misguided.add("c1");
   await c2.restart();
-  await world.pass(60_000);
-  assert.deepEqual(c2.imported(), { "shop/web": "vip 10.1.0.7(serving)" });
+  await c2.importsAfter(60_000, { "shop/web": "vip 10.1.0.7(serving)" });
   assert.match(c2.log.join("\n"), /Cannot use the kubeconfig in a peer's Secret/);
   world.misguided.clear();
   c2.introduce("c1", "another kubeconfig of c1");
-  await world.pass(20_000);
-  assert.deepEqual(c2.imported(), { "shop/web": "vip 10.1.0.7" });
-  const count = c2.server.writes.length;
+  await c2.importsAfter(20_000, { "shop/web": "vip 10.1.0.7" });
   c2.introduce("c1", "a third kubeconfig of c1");
-  await world.pass(20_000);
-  assert.deepEqual(c2.writesAfter(count), [], "a token that is rotated is nothing to write of");
+  assert.deepEqual(await c2.writesIn(20_000), [], "a token that is rotated is nothing to write of");
   c1.serve("shop/web", ["10.1.0.8"]);
-  await world.pass(1000);
-  assert.deepEqual(c2.imported(), { "shop/web": "vip 10.1.0.8" });
+  await c2.importsAfter(1000, { "shop/web": "vip 10.1.0.8" });
 });
 
 test("a controller that is stopped leaves no timer, whether its peers and its hub are there or not", async () => {

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { at, type Fields } from "../../test/doubles/memory/fields.ts";
+import { at } from "../../test/doubles/memory/fields.ts";
 import { Refusal } from "../../test/doubles/memory/object-table.ts";
+import { keyOf } from "../../test/stages/cluster-manifests.ts";
 import type { MemoryCluster } from "../../test/stages/controller-world.ts";
 import {
   failover,
@@ -19,21 +20,9 @@ const LEAVING = { ready: false, serving: true, terminating: true };
 const READY = { ready: true, serving: true, terminating: false };
 
 /** The Service's own endpoints, all in this state; undefined: it has none. */
-function local({ server }: MemoryCluster, conditions: object | undefined): void {
+function local(cluster: MemoryCluster, conditions: object | undefined): void {
   const endpoints = conditions === undefined ? [] : [{ addresses: ["10.1.0.7"], conditions }];
-  const labels = { "kubernetes.io/service-name": "web" };
-  server.objects.apply(
-    "endpointslices",
-    "shop/web-1",
-    {
-      kind: "EndpointSlice",
-      metadata: { namespace: "shop", name: "web-1", labels },
-      addressType: "IPv4",
-      ports: [{ name: "http", protocol: "TCP", port: 80 }],
-      endpoints,
-    },
-    "author",
-  );
+  cluster.slice("shop/web-1", [], { endpoints });
 }
 
 /** Conditions of the endpoints of other clusters. */
@@ -78,49 +67,40 @@ test("a controller that ends meanwhile leaves them ready, and the next one takes
   assert.deepEqual([failover(c1), reasonOf(c1)], [["c2 10.2.0.7"], "not-heard"]);
 });
 
+const inShop = ({ server }: MemoryCluster) =>
+  server.objects.list("endpointslices").filter((one) => keyOf(one).startsWith("shop/"));
+
 /** Admission of c1 that answers creations of slices in shop, if there are so many. */
-function admission({ server }: MemoryCluster, status: number, message: string, most = 0): void {
-  server.admit = ({ kind, key }) => {
-    if (kind !== "endpointslices" || !key.startsWith("shop/")) return;
-    const there = server.objects
-      .list(kind)
-      .filter((one) => at(one, ["metadata", "namespace"]) === "shop");
-    if (there.length >= most) throw new Refusal(status, message, { name: key.slice(5) });
+function admission(cluster: MemoryCluster, status: number, message: string, most = 0): void {
+  cluster.server.admit = ({ kind, key }) => {
+    if (kind !== "endpointslices" || !key.startsWith("shop/") || inShop(cluster).length < most)
+      return;
+    throw new Refusal(status, message, { name: key.slice(5) });
   };
 }
 
 test("a full quota of EndpointSlices does not stop a change of the target: an old slice makes room", async () => {
-  const { world, c1, c2 } = await open();
-  const inShop = c1.server.objects
-    .list("endpointslices")
-    .filter((one) => at(one, ["metadata", "namespace"]) === "shop");
-  admission(c1, 403, 'endpointslices "web" is forbidden: exceeded quota: slices', inShop.length);
+  const { c1, c2, leadsTo } = await open();
+  const quota = 'endpointslices "web" is forbidden: exceeded quota: slices';
+  admission(c1, 403, quota, inShop(c1).length);
   c2.serve(KEY, ["10.2.0.7"], ["10.2.0.7"]);
-  await world.pass(10_000);
-  assert.deepEqual(failover(c1), ["c3 10.3.0.7"]);
+  await leadsTo(10_000, ["c3 10.3.0.7"]);
   assert.equal(reasonOf(c1), "failover-prepared");
   const failures = /task_failures_total{[^}]*task="failover"/;
   assert.doesNotMatch(await c1.metrics.text(), failures, "at once, without a retry");
 });
 
 test("admission that refuses new slices does not keep those of dead endpoints, and the reason is reported", async () => {
-  const { world, c1, c2 } = await open();
-  const labels = { "kubernetes.io/service-name": "web" };
+  const { world, c1, c2, leadsTo } = await open();
   for (let i = 2; i <= 8; i++) {
-    c2.apply({
-      kind: "EndpointSlice",
-      metadata: { namespace: "shop", name: `web-${i}`, labels },
-      addressType: "IPv4",
-      ports: [{ name: "http", protocol: "TCP", port: 8000 + i }],
-      endpoints: [{ addresses: [`10.2.1.${i}`], conditions: { ready: true } }],
-    });
+    const ports = [{ name: "http", protocol: "TCP", port: 8000 + i }];
+    c2.slice(`shop/web-${i}`, [`10.2.1.${i}`], { ports });
   }
   await world.pass(5000);
   assert.equal(slicesOf(c1).length, 8);
   admission(c1, 403, 'endpointslices "web" is forbidden: ValidatingAdmissionPolicy denies it');
   c2.delete("ServiceExport", KEY);
-  for (let i = 0; i < 100 && slicesOf(c1).length > 0; i++) await world.pass(100);
-  assert.deepEqual(failover(c1), []);
+  for (let i = 0; i < 100 && slicesOf(c1).length > 0; i++) await leadsTo(100, []);
   assert.match(
     await c1.metrics.text(),
     /task_failures_total{task="failover",reason="refused"} [1-3]\n/,
@@ -133,35 +113,30 @@ test("admission that refuses new slices does not keep those of dead endpoints, a
   );
   assert.match(await c1.metrics.text(), /failover_services{reason="slice-refused"} 1/);
   c1.server.admit = () => {};
-  await world.pass(120_000);
-  assert.deepEqual(failover(c1), ["c3 10.3.0.7"]);
+  await leadsTo(120_000, ["c3 10.3.0.7"]);
   assert.equal(reasonOf(c1), "failover-prepared");
 });
 
 test("an error that may pass keeps the present slices until new ones are written", async () => {
-  const { world, c1, c2 } = await open();
+  const { c1, c2, leadsTo } = await open();
   admission(c1, 500, "etcdserver: request timed out");
   c2.serve(KEY, ["10.2.0.7"], ["10.2.0.7"]);
-  await world.pass(10_000);
-  assert.deepEqual(failover(c1), ["c2 10.2.0.7"]);
+  await leadsTo(10_000, ["c2 10.2.0.7"]);
   c1.server.admit = () => {};
-  await world.pass(120_000);
-  assert.deepEqual(failover(c1), ["c3 10.3.0.7"]);
+  await leadsTo(120_000, ["c3 10.3.0.7"]);
 });
 
 test("an error that may pass of one slice is no Event, and one that lasts names what is left", async () => {
-  const { world, c1, c3 } = await open("--cluster-regions", "c3=eu");
+  const { world, c1, c3, leadsTo } = await open("--cluster-regions", "c3=eu");
   c3.delete("ServiceExport", KEY);
-  await world.pass(10_000);
-  assert.deepEqual(failover(c1), ["c2 10.2.0.7"]);
+  await leadsTo(10_000, ["c2 10.2.0.7"]);
   const events = c1.events("Service");
   admission(c1, 500, "etcdserver: request timed out");
   c3.export(KEY);
   await world.pass(10_000);
   assert.deepEqual(c1.events("Service"), events);
   admission(c1, 403, 'admission webhook "slices" denied the request: no');
-  await world.pass(120_000);
-  assert.deepEqual(failover(c1), ["c2 10.2.0.7"]);
+  await leadsTo(120_000, ["c2 10.2.0.7"]);
   assert.match(
     c1.events("Service").at(-1) ?? "",
     /^Warning FailoverPrepared: .* leads to endpoints of: c2\. \(slice-refused\)/,
@@ -185,58 +160,41 @@ test("a replica that is no longer the leader reports no Service; the next one re
 });
 
 test("a slice that is edited or deleted is put back, and one of another program with its name is left alone", async () => {
-  const { world, c1 } = await open();
-  const [slice] = slicesOf(c1);
-  const name = String(at(slice, ["metadata", "name"]));
-  const key = `shop/${name}`;
-  const edit = (fields: Fields, metadata: Fields = {}) =>
-    c1.server.objects.apply(
-      "endpointslices",
-      key,
-      { ...fields, metadata: { namespace: "shop", name, ...metadata } },
-      "editor",
-    );
-  edit({ endpoints: [{ addresses: ["10.9.9.9"], conditions: { ready: true } }] });
+  const { world, c1, leadsTo } = await open();
+  const [slice = {}] = slicesOf(c1);
+  const key = keyOf(slice);
+  const endpoints = [{ addresses: ["10.9.9.9"], conditions: { ready: true } }];
+  c1.edit("endpointslices", key, { endpoints });
   await world.pass(3000);
-  assert.deepEqual(slicesOf(c1)[0]?.endpoints, slice?.endpoints);
+  assert.deepEqual(slicesOf(c1)[0]?.endpoints, slice.endpoints);
   c1.delete("EndpointSlice", key);
-  await world.pass(3000);
-  assert.deepEqual(failover(c1), ["c2 10.2.0.7"]);
+  await leadsTo(3000, ["c2 10.2.0.7"]);
   await c1.stop();
   c1.delete("EndpointSlice", key);
-  edit(
-    { addressType: "IPv4", endpoints: [], ports: [] },
-    { labels: { [MANAGED_BY]: "another", "kubernetes.io/service-name": "web" } },
-  );
+  c1.slice(key, [], { ports: [], labels: { [MANAGED_BY]: "another" } });
   c1.start();
   await world.pass(20_000);
-  assert.equal(
-    at(c1.server.objects.get("endpointslices", key), ["metadata", "labels", MANAGED_BY]),
-    "another",
-  );
-  assert.deepEqual(at(c1.server.objects.get("endpointslices", key), ["endpoints"]), []);
+  const read = (...path: readonly string[]) => c1.read("endpointslices", key, ...path);
+  assert.equal(read("metadata", "labels", MANAGED_BY), "another");
+  assert.deepEqual(read("endpoints"), []);
   assert.equal(reasonOf(c1), "slice-foreign");
 });
 
 test("slices stay while the controller is down, and a start without the other clusters changes nothing until they are heard or stale", async () => {
-  const { world, c1, c2, c3 } = await open();
+  const { c1, c2, c3, leadsTo } = await open();
   await c1.stop();
   assert.deepEqual(failover(c1), ["c2 10.2.0.7"]);
   c2.server.fail();
   c3.server.fail();
   const writes = c1.server.writes.length;
   c1.start();
-  await world.pass(20_000);
-  assert.deepEqual(failover(c1), ["c2 10.2.0.7"]);
+  await leadsTo(20_000, ["c2 10.2.0.7"]);
   assert.equal(reasonOf(c1), "not-heard");
-  await world.pass(90_000);
-  assert.deepEqual(failover(c1), ["c2 10.2.0.7"], "stale, and nothing better is known");
+  await leadsTo(90_000, ["c2 10.2.0.7"], "stale, and nothing better is known");
   c3.server.down = false;
-  await world.pass(90_000);
-  assert.deepEqual(failover(c1), ["c3 10.3.0.7"]);
+  await leadsTo(90_000, ["c3 10.3.0.7"]);
   c2.server.down = false;
-  await world.pass(90_000);
-  assert.deepEqual(failover(c1), ["c2 10.2.0.7"]);
+  await leadsTo(90_000, ["c2 10.2.0.7"]);
   const touched = c1.server.writes.slice(writes).filter(({ key }) => key.includes(".failover."));
   assert.equal(touched.length, 4, "two slices written, two deleted");
 });

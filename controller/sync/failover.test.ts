@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { at, type Fields } from "../../test/doubles/memory/fields.ts";
+import { keyOf } from "../../test/stages/cluster-manifests.ts";
 import type { MemoryCluster } from "../../test/stages/controller-world.ts";
 import {
   ask,
@@ -41,34 +42,27 @@ test("a Service that asks has the nearest other cluster's ready endpoints as ter
 });
 
 test("the slices follow the tiers: the next one without ready endpoints or at a drain or silence of the nearest, and back; Events name the clusters", async () => {
-  const { world, c1, c2, c3 } = await open();
+  const { world, c1, c2, c3, leadsTo } = await open();
   assert.deepEqual(failover(c1), ["c2 10.2.0.7"]);
   c2.serve(KEY, ["10.2.0.7", "10.2.0.8"], ["10.2.0.7"]);
-  await world.pass(3000);
-  assert.deepEqual(failover(c1), ["c2 10.2.0.8"], "only ready ones");
+  await leadsTo(3000, ["c2 10.2.0.8"], "only ready ones");
   c2.serve(KEY, ["10.2.0.7"], ["10.2.0.7"]);
-  await world.pass(3000);
-  assert.deepEqual(failover(c1), ["c3 10.3.0.7"]);
+  await leadsTo(3000, ["c3 10.3.0.7"]);
   c2.serve(KEY, ["10.2.0.7"]);
-  await world.pass(3000);
-  assert.deepEqual(failover(c1), ["c2 10.2.0.7"]);
+  await leadsTo(3000, ["c2 10.2.0.7"]);
   for (const [annotations, target] of [
     [world.drain(10), "c3 10.3.0.7"],
     [{}, "c2 10.2.0.7"],
   ] as const) {
     c2.annotate(annotations);
-    await world.pass(60_000);
-    assert.deepEqual(failover(c1), [target]);
+    await leadsTo(60_000, [target]);
   }
   c2.server.fail();
-  await world.pass(60_000);
-  assert.deepEqual(failover(c1), ["c3 10.3.0.7"]);
+  await leadsTo(60_000, ["c3 10.3.0.7"]);
   c3.server.fail();
-  await world.pass(60_000);
-  assert.deepEqual(failover(c1), ["c2 10.2.0.7"], "the last resort is the nearest again");
+  await leadsTo(60_000, ["c2 10.2.0.7"], "the last resort is the nearest again");
   for (const { server } of [c2, c3]) server.down = false;
-  await world.pass(60_000);
-  assert.deepEqual(failover(c1), ["c2 10.2.0.7"]);
+  await leadsTo(60_000, ["c2 10.2.0.7"]);
   const targets = c1.events("Service").map((event) => /endpoints of: (.*)\.$/.exec(event)?.[1]);
   assert.deepEqual(new Set(targets), new Set(["c2", "c3"]));
 });
@@ -88,7 +82,7 @@ test("a region that the operator declares for a cluster counts, not the one that
 });
 
 test("a peer that renews its Lease, but whose slices cannot be listed, holds up only its own", async () => {
-  const { world, c1, c2, c3 } = await open("--cluster-regions", "c3=eu");
+  const { world, c1, c2, c3, leadsTo } = await open("--cluster-regions", "c3=eu");
   assert.deepEqual(failover(c1), ["c2 10.2.0.7", "c3 10.3.0.7"]);
   await c1.stop();
   c2.server.unserved.add("endpointslices");
@@ -97,65 +91,45 @@ test("a peer that renews its Lease, but whose slices cannot be listed, holds up 
   await world.pass(60_000);
   assert.equal(reasonOf(c1), "not-heard");
   c3.serve(KEY, ["10.3.0.99"]);
-  await world.pass(5000);
-  assert.deepEqual(failover(c1), ["c2 10.2.0.7", "c3 10.3.0.99"]);
+  await leadsTo(5000, ["c2 10.2.0.7", "c3 10.3.0.99"]);
   c2.server.unserved.clear();
   await world.pass(120_000);
   assert.equal(reasonOf(c1), "failover-prepared");
 });
 
 test("cluster selectors choose the tier, and a wall is never crossed", async () => {
-  const { world, c1 } = await open();
+  const { c1, leadsTo } = await open();
   const write = (annotations: Record<string, string>) =>
-    c1.server.objects.apply(
-      "serviceimports",
-      KEY,
-      { metadata: { namespace: "shop", name: "web", annotations } },
-      "owner",
-    );
+    c1.edit("serviceimports", KEY, { metadata: { annotations } });
   const prefer = (cluster: string) => ({
     "clusterset-proxy.io/cluster-selectors": JSON.stringify([
       { propertySelector: { matchProperties: { "cluster.clusterset.k8s.io": cluster } } },
     ]),
   });
   write(prefer("c3"));
-  await world.pass(3000);
-  assert.deepEqual(failover(c1), ["c3 10.3.0.7"]);
+  await leadsTo(3000, ["c3 10.3.0.7"]);
   const wall = { "clusterset-proxy.io/unselected-clusters": "never" };
   write({ ...prefer("c1"), ...wall });
-  await world.pass(3000);
-  assert.deepEqual(failover(c1), []);
+  await leadsTo(3000, []);
   assert.equal(reasonOf(c1), "no-remote-endpoint");
   write({ "clusterset-proxy.io/cluster-selectors": "nonsense", ...wall });
-  await world.pass(3000);
-  assert.deepEqual(failover(c1), [], "an invalid list behind a wall selects no cluster");
+  await leadsTo(3000, [], "an invalid list behind a wall selects no cluster");
   write({ "clusterset-proxy.io/cluster-selectors": "nonsense" });
-  await world.pass(3000);
-  assert.deepEqual(failover(c1), ["c2 10.2.0.7"], "an invalid list is ignored");
+  await leadsTo(3000, ["c2 10.2.0.7"], "an invalid list is ignored");
 });
 
 test("the Namespace asks for all its Services, and a Service can say no; slices go with the request, the export or the import", async () => {
-  const { world, c1, c2, c3 } = await open();
+  const { c1, c2, c3, leadsTo } = await open();
   ask(c1, "false");
-  await world.pass(3000);
-  assert.deepEqual(failover(c1), []);
+  await leadsTo(3000, []);
   ask(c1, "true", "namespaces", "shop");
-  await world.pass(3000);
-  assert.deepEqual(failover(c1), [], "the Service's answer comes first");
-  c1.server.objects.apply(
-    "services",
-    KEY,
-    { metadata: { namespace: "shop", name: "web" } },
-    "owner",
-  );
-  await world.pass(3000);
-  assert.deepEqual(failover(c1), ["c2 10.2.0.7"]);
+  await leadsTo(3000, [], "the Service's answer comes first");
+  c1.edit("services", KEY, {});
+  await leadsTo(3000, ["c2 10.2.0.7"]);
   c2.delete("ServiceExport", KEY);
-  await world.pass(5000);
-  assert.deepEqual(failover(c1), ["c3 10.3.0.7"]);
+  await leadsTo(5000, ["c3 10.3.0.7"]);
   c3.delete("ServiceExport", KEY);
-  await world.pass(5000);
-  assert.deepEqual(failover(c1), []);
+  await leadsTo(5000, []);
   assert.equal(reasonOf(c1), "not-exported-elsewhere");
   assert.match(
     c1.events("Service").at(-1) ?? "",
@@ -163,27 +137,24 @@ test("the Namespace asks for all its Services, and a Service can say no; slices 
   );
   ask(c1, "perhaps", "namespaces", "shop");
   c2.export(KEY);
-  await world.pass(5000);
-  assert.deepEqual(failover(c1), []);
+  await leadsTo(5000, []);
   assert.match(await c1.metrics.text(), /refused_parts{from="own",reason="invalid-policy"} 1/);
 });
 
 test("an operator forbids it with a flag, which also removes what is there", async () => {
-  const { world, c1 } = await open();
+  const { c1, leadsTo } = await open();
   assert.deepEqual(failover(c1), ["c2 10.2.0.7"]);
   await c1.stop();
   c1.flags = ["--cluster-ip-failover", "never"];
   c1.start();
-  await world.pass(20_000);
-  assert.deepEqual(failover(c1), []);
+  await leadsTo(20_000, []);
   assert.equal(reasonOf(c1), "failover-forbidden");
 });
 
 test("the cluster never exports its failover slices as its own endpoints, and they are no local readiness", async () => {
-  const { world, c1, c2 } = await open();
+  const { world, c1, c2, leadsTo } = await open();
   c1.serve(KEY, []);
-  await world.pass(5000);
-  assert.deepEqual(failover(c1), ["c2 10.2.0.7"]);
+  await leadsTo(5000, ["c2 10.2.0.7"]);
   const of = (cluster: MemoryCluster) => cluster.imported()[KEY];
   assert.equal(of(c1), "vip 10.2.0.7 10.3.0.7");
   assert.equal(of(c2), "vip 10.2.0.7 10.3.0.7");
@@ -192,14 +163,8 @@ test("the cluster never exports its failover slices as its own endpoints, and th
   assert.match(metrics, /exported_imports\{nearest="regional",exported_here="true"\} 1/);
   // A slice that another program took over is told by its source cluster.
   for (const slice of slicesOf(c1)) {
-    const key = `shop/${String(at(slice, ["metadata", "name"]))}`;
     const labels = { ...(at(slice, ["metadata", "labels"]) as Fields), [MANAGED_BY]: "other" };
-    c1.server.objects.apply(
-      "endpointslices",
-      key,
-      { ...slice, metadata: { namespace: "shop", name: key.slice(5), labels } },
-      "other",
-    );
+    c1.edit("endpointslices", keyOf(slice), { ...slice, metadata: { labels } });
   }
   await world.pass(5000);
   assert.equal(of(c2), "vip 10.2.0.7 10.3.0.7");

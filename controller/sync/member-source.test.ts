@@ -5,6 +5,7 @@ import { ApiFault } from "../../common/kubernetes/api-fault.ts";
 import type { ApiServer } from "../../common/kubernetes/api-server.ts";
 import { Recovery } from "../../common/kubernetes/recovery.ts";
 import type { ReflectorEvents } from "../../common/kubernetes/reflector-events.ts";
+import { IDLE } from "../../test/doubles/idle-reflector.ts";
 import {
   type IntroductionKind,
   introducedByNamespaces,
@@ -47,17 +48,11 @@ class Reported {
 
   constructor(kind: IntroductionKind) {
     this.#prefix = kind === BY_SECRETS ? "clusterset-proxy/" : "";
-    const following = {
-      start: () => undefined,
-      stop: () => Promise.resolve(),
-      ...{ wrote: () => undefined, found: () => undefined, erased: () => undefined },
-      rewound: () => undefined,
-      again: () => undefined,
-    };
+
     const follow = (_query: unknown, events: ReflectorEvents, known: Iterable<string>) => {
       this.#listing = events;
       this.known = [...known];
-      return following;
+      return IDLE;
     };
     this.#source = new MemberSource(kind, follow, ["c2", "c3"], {
       joined: (id, access) => {

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { at } from "../../test/doubles/memory/fields.ts";
-import { worldWith } from "../../test/stages/controller-world.ts";
+import { ControllerWorld } from "../../test/stages/controller-world.ts";
 
 const PUBLISHED = "True Ready Published to this cluster's registry.";
 
 test("an export beyond its namespace's share of memory is not published, and its condition says why, until there is room", async () => {
-  const { world, c1, c2 } = worldWith();
+  const { world, c1, c2 } = ControllerWorld.withFlags();
   c1.localBytes = { ...c1.localBytes, serviceexports: 8000 };
   const exported = (name: string, length: number) =>
     c1.apply({
@@ -27,10 +27,8 @@ test("an export beyond its namespace's share of memory is not published, and its
     /^False Failed Not published: .* Left out: too-much-memory\.$/,
   );
   assert.match(c1.events("ServiceExport", "Failed").join(), /too-much-memory/);
-  assert.deepEqual(
-    [c1, c2].map((one) => one.imported()),
-    [{ "shop/web": "vip 10.1.0.1" }, {}],
-  );
+  const imports = [c1, c2].map((one) => one.imported());
+  assert.deepEqual(imports, [{ "shop/web": "vip 10.1.0.1" }, {}]);
   exported("old", 100);
   await world.pass(120_000);
   assert.equal(c1.ready("shop/web", "serviceexports"), PUBLISHED);
@@ -38,7 +36,7 @@ test("an export beyond its namespace's share of memory is not published, and its
 });
 
 test("an import beyond its namespace's share of memory keeps its VIP and its user's spec, says so, and is followed when there is room", async () => {
-  const { world, c1, c2 } = worldWith();
+  const { world, c1, c2 } = ControllerWorld.withFlags();
   c1.localBytes = { ...c1.localBytes, serviceimports: 20_000 };
   c1.flags = ["--explicit-vip-cidrs", "1.2.3.0/24"];
   const write = (name: string, length: number, more: object = {}) =>
@@ -59,16 +57,13 @@ test("an import beyond its namespace's share of memory keeps its VIP and its use
   assert.deepEqual(c1.imported()["shop/web"], "vip 10.2.0.7 10.2.0.8");
   const before = c1.ready();
   write("old", 17_000);
-  await world.pass(20_000);
-  assert.equal(c1.ready(), `${before} Left out: too-much-memory.`);
+  await c1.readyAfter(20_000, `${before} Left out: too-much-memory.`);
   c2.serve("shop/web", ["10.2.0.8"]);
   write("rival", 10, { ips: ["1.2.3.4"] });
-  await world.pass(20_000);
-  assert.equal(c1.imported()["shop/web"], "vip 10.2.0.8", "its endpoints follow");
+  await c1.importAfter(20_000, "shop/web", "vip 10.2.0.8", "its endpoints follow");
   assert.match(c1.ready("shop/rival"), /vip-conflict/);
   c2.delete("ServiceExport", "shop/web");
-  await world.pass(20_000);
-  assert.equal(c1.imported()["shop/web"], "vip");
+  await c1.importAfter(20_000, "shop/web", "vip");
   c1.delete("ServiceImport", "shop/old");
   await world.pass(120_000);
   const restored = c1.server.objects.get("serviceimports", "shop/web");

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { at, type Fields } from "../../test/doubles/memory/fields.ts";
+import type { Fields } from "../../test/doubles/memory/fields.ts";
 import { ControllerWorld, type MemoryCluster } from "../../test/stages/controller-world.ts";
 
 const SELECTORS = "clusterset-proxy.io/cluster-selectors";
@@ -33,14 +33,13 @@ function backdate(cluster: MemoryCluster, age: string): void {
   setAge(cluster, age);
 }
 
-function setAge({ server, id }: MemoryCluster, age: string): void {
-  const key = `clusterset-registry-${id}/web.shop`;
+function setAge(cluster: MemoryCluster, age: string): void {
   const metadata = { annotations: { "clusterset-proxy.io/exported-at": age } };
-  server.objects.apply("serviceimports", key, { kind: "ServiceImport", metadata }, "hostile");
+  cluster.edit("serviceimports", `clusterset-registry-${cluster.id}/web.shop`, { metadata });
 }
 
 function metadataOf(cluster: MemoryCluster, map: "annotations" | "labels"): Fields {
-  const found = at(cluster.server.objects.get("serviceimports", KEY), ["metadata", map]);
+  const found = cluster.read("serviceimports", KEY, "metadata", map);
   const own = ["clusterset-proxy.io/import", "clusterset-proxy.io/exports"];
   const others = Object.entries((found ?? {}) as Fields).filter(([key]) => !own.includes(key));
   return Object.fromEntries(others);
@@ -114,10 +113,8 @@ test("no Event is created when the oldest export is deleted, and the next one de
   c1.delete("ServiceExport", KEY);
   await world.pass(20_000);
   for (const [i, cluster] of world.clusters.entries()) {
-    assert.deepEqual(
-      at(cluster.server.objects.get("serviceimports", KEY), ["status", "clusters"]),
-      [{ cluster: "c2" }],
-    );
+    const clusters = cluster.read("serviceimports", KEY, "status", "clusters");
+    assert.deepEqual(clusters, [{ cluster: "c2" }]);
     assert.deepEqual(eventsOf(cluster), before[i]);
   }
 });
@@ -130,7 +127,7 @@ test("--deciding-cluster names the cluster that decides in a namespace, whatever
   const world = await exporting(specs, ["--deciding-cluster", "other=c1,shop=c2"]);
   for (const cluster of world.clusters) {
     assert.deepEqual(metadataOf(cluster, "labels"), { team: "two" });
-    const status = JSON.stringify(cluster.server.objects.get("serviceexports", KEY)?.status);
+    const status = JSON.stringify(cluster.read("serviceexports", KEY, "status"));
     assert.match(status, /exportedLabels is taken from the deciding cluster, .* of c2; 1\/2/);
   }
 });

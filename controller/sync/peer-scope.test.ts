@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { parseClusterProperty } from "../../agent/model/parse-cluster-property.ts";
 import { endpointRangesProperty } from "../../api/endpoint-ranges.ts";
-import { at } from "../../test/doubles/memory/fields.ts";
+import { keyOf } from "../../test/stages/cluster-manifests.ts";
+
 import { ControllerWorld, type MemoryCluster } from "../../test/stages/controller-world.ts";
 
 const ALLOWED = "clusterset-proxy.io/allowed-namespaces";
@@ -76,8 +77,8 @@ const BOTH = { "shop/web": "vip 10.1.0.7 10.9.0.9" };
 const FIRST = { "shop/web": "vip 10.1.0.7" };
 
 /** The ranges of c1 that a cluster publishes for its agents. */
-function published({ server }: MemoryCluster, name = PROPERTY): unknown {
-  return at(server.objects.get("clusterproperties", name), ["spec", "value"]);
+function published(cluster: MemoryCluster, name = PROPERTY): unknown {
+  return cluster.read("clusterproperties", name, "spec", "value");
 }
 
 test("the ranges that a hub declares for a peer limit endpoints, and are a ClusterProperty that agents accept; changes apply, until the peer leaves", async () => {
@@ -91,16 +92,13 @@ test("the ranges that a hub declares for a peer limit endpoints, and are a Clust
   assert.deepEqual(problems, []);
   for (const ranges of ["10.1.0.0/16,10.9.0.0/16", "everything"]) {
     declare(ranges);
-    await world.pass(5000);
-    assert.deepEqual(c2.imported(), BOTH);
+    await c2.importsAfter(5000, BOTH);
     assert.equal(published(c2), "10.1.0.0/16,10.9.0.0/16", "the last valid ones");
   }
   await c2.restart();
-  await world.pass(20_000);
-  assert.deepEqual(c2.imported(), BOTH, "ranges that are invalid from the start, too");
+  await c2.importsAfter(20_000, BOTH, "ranges that are invalid from the start, too");
   declare("10.1.0.0/16");
-  await world.pass(5000);
-  assert.deepEqual(c2.imported(), FIRST);
+  await c2.importsAfter(5000, FIRST);
   assert.equal(published(c2), "10.1.0.0/16");
   world.hub?.objects.delete("namespaces", "clusterset-registry-c1");
   await world.pass(30_000);
@@ -113,16 +111,10 @@ test("ranges of peers are no properties of this cluster; another program's chang
   const leases = JSON.stringify([...(world.hub?.objects.list("leases") ?? [])]);
   assert.match(leases, /clusterset-registry-c2/);
   assert.doesNotMatch(leases, /endpoint-cidrs/);
-  const wrong = { metadata: { name: PROPERTY }, spec: { value: "0.0.0.0/0" } };
-  c2.server.objects.apply("clusterproperties", PROPERTY, wrong, "author");
+  c2.edit("clusterproperties", PROPERTY, { spec: { value: "0.0.0.0/0" } });
   await world.pass(10_000);
   assert.equal(published(c2), "10.1.0.0/16");
-  await c2.stop();
-  const { length } = c2.server.writes;
-  c2.start();
-  await world.pass(60_000);
-  const later = c2.server.writes.slice(length).map(({ kind }) => kind);
-  assert.ok(!later.includes("clusterproperties"), later.join());
+  assert.deepEqual(await c2.writesAfterRestart(60_000, "clusterproperties"), []);
   assert.equal(published(c2), "10.1.0.0/16");
 });
 
@@ -140,10 +132,7 @@ for (const [what, name, value] of [
     c2.server.denied.clear();
     await world.pass(7000);
     assert.equal(published(c2, name), value);
-    const { length } = c2.server.writes;
-    await world.pass(120_000);
-    const later = c2.server.writes.slice(length).map(({ kind }) => kind);
-    assert.ok(!later.includes("clusterproperties"));
+    assert.deepEqual(await c2.writesIn(120_000, "clusterproperties"), []);
   });
 }
 
@@ -153,14 +142,11 @@ test("imports of a deleted namespace are not counted, those of a recreated one a
     /clusterset_controller_imports\{reason="exported"\} (\d+)/.exec(await c2.metrics.text())?.[1];
   assert.equal(await counted(), "1");
   for (const kind of ["serviceimports", "endpointslices"]) {
-    for (const { metadata } of c2.server.objects.list(kind)) {
-      const { namespace, name } = metadata as { namespace: string; name: string };
-      c2.server.objects.delete(kind, `${namespace}/${name}`);
-    }
+    for (const object of c2.server.objects.list(kind))
+      c2.server.objects.delete(kind, keyOf(object));
   }
   c2.server.objects.delete("namespaces", "shop");
-  await world.pass(5000);
-  assert.deepEqual(c2.imported(), {});
+  await c2.importsAfter(5000, {});
   assert.equal(await counted(), "0");
   c2.namespace("shop");
   await world.pass(5000);
@@ -174,8 +160,7 @@ test("the region of a cluster that joins applies at once, although it is the las
     ["tier.example.com", "gold"],
     ["region.topology.k8s.io", "eu-west"],
   ] as const) {
-    const property = { kind: "ClusterProperty", metadata: { name }, spec: { value } };
-    c1.server.objects.apply("clusterproperties", name, property, "author");
+    c1.edit("clusterproperties", name, { spec: { value } });
     await world.pass(20);
   }
   await world.pass(3000);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { at } from "../../test/doubles/memory/fields.ts";
 import { Refusal } from "../../test/doubles/memory/object-table.ts";
+import { keyOf } from "../../test/stages/cluster-manifests.ts";
 import { ControllerWorld, type MemoryCluster } from "../../test/stages/controller-world.ts";
 
 // A rejected write holds up nothing else: no removal, no status, no other object of the same import.
@@ -28,10 +28,7 @@ function quota({ server }: MemoryCluster, namespaces: RegExp, most: number): voi
   const isIn = (key: string) => namespaces.test(key.slice(0, key.indexOf("/")));
   server.admit = ({ kind, key }) => {
     if (kind !== "endpointslices" || !isIn(key)) return;
-    const there = server.objects
-      .list(kind)
-      .filter((one) => isIn(`${String(at(one, ["metadata", "namespace"]))}/`));
-    if (there.length >= most)
+    if (server.objects.list(kind).filter((one) => isIn(keyOf(one))).length >= most)
       throw new Refusal(403, `endpointslices "${key}" is forbidden: exceeded quota: slices`);
   };
 }
@@ -44,7 +41,7 @@ function refuse({ server }: MemoryCluster, kind: string, message: string, status
 }
 
 const clustersOf = (cluster: MemoryCluster): unknown =>
-  at(cluster.server.objects.get("serviceimports", KEY), ["status", "clusters"]);
+  cluster.read("serviceimports", KEY, "status", "clusters");
 
 test("a full quota of slices: what a cluster withdrew goes, and makes room for what another one needs", async () => {
   const { world, c1, c2, c3 } = await three();
@@ -52,8 +49,7 @@ test("a full quota of slices: what a cluster withdrew goes, and makes room for w
   c1.serve(KEY, pods(1, 150));
   await world.pass(5000);
   c3.delete("ServiceExport", KEY);
-  await world.pass(5000);
-  assert.equal(c2.imported()[KEY], ["vip", ...pods(1, 150).sort()].join(" "));
+  await c2.importAfter(5000, KEY, ["vip", ...pods(1, 150).sort()].join(" "));
   assert.deepEqual(clustersOf(c2), [{ cluster: "c1" }]);
 });
 
@@ -62,17 +58,10 @@ test("a full quota of a registry: endpoints that are gone are withdrawn, whateve
   quota(c1, /registry/, 2);
   c1.serve(KEY, pods(1, 150));
   const ports = [{ name: "http", protocol: "TCP", port: 81 }];
-  const other = (address: string) => ({
-    kind: "EndpointSlice",
-    metadata: { namespace: "shop", name: "web-2", labels: { "kubernetes.io/service-name": "web" } },
-    ...{ addressType: "IPv4", ports },
-    endpoints: [{ addresses: [address], conditions: { ready: true } }],
-  });
-  c1.apply(other("10.1.9.9"));
+  c1.slice("shop/web-2", ["10.1.9.9"], { ports });
   await world.pass(5000);
   c1.serve(KEY, ["10.1.0.0"]);
-  await world.pass(5000);
-  assert.equal(c2.imported()[KEY], "vip 10.1.0.0 10.1.9.9 10.3.0.7");
+  await c2.importAfter(5000, KEY, "vip 10.1.0.0 10.1.9.9 10.3.0.7");
 });
 
 for (const [what, status, message, told] of [
@@ -95,27 +84,23 @@ for (const [what, status, message, told] of [
     assert.doesNotMatch(shown.join(), /10\.3\./);
     assert.equal(shown.length, 1 + 50, "the slice that exists follows");
     assert.deepEqual(clustersOf(c2), [{ cluster: "c1" }]);
-    await world.pass(80_000);
-    assert.match(c2.ready(), new RegExp(`^False WriteRejected ${told}: .*${message}`));
+    await c2.readyAfter(80_000, new RegExp(`^False WriteRejected ${told}: .*${message}`));
   });
 }
 
 test("a rejection that lasts for a minute is a condition of the import, an Event, and an age, until it ends", async () => {
-  const { world, c1, c2 } = await three();
+  const { c1, c2 } = await three();
   refuse(c2, "endpointslices", "ValidatingAdmissionPolicy 'none' denied request");
   c1.serve(KEY, pods(1, 150));
-  await world.pass(30_000);
-  assert.match(c2.ready(), /^True Ready ClusterSetIP /, "it may be over soon");
-  await world.pass(150_000);
-  assert.match(
-    c2.ready(),
+  await c2.readyAfter(30_000, /^True Ready ClusterSetIP /);
+  await c2.readyAfter(
+    150_000,
     /^False WriteRejected refused: not all of this import can be written: .*ValidatingAdmissionPolicy 'none' denied request/,
   );
   assert.equal(c2.events("ServiceImport", "WriteRejected").length, 1);
   assert.ok((c2.controller?.queue.tasks.failingFor ?? 0) > 120_000);
   c2.server.admit = () => {};
-  await world.pass(7000);
-  assert.match(c2.ready(), /^True Ready ClusterSetIP \S+\.$/);
+  await c2.readyAfter(7000, /^True Ready ClusterSetIP \S+\.$/);
   assert.equal(c2.controller?.queue.tasks.failingFor, 0);
 });
 
@@ -133,16 +118,14 @@ function deny(
 }
 
 test("an import that may not be deleted says so, and names no cluster any more", async () => {
-  const { world, c1, c2, c3 } = await three();
+  const { c1, c2, c3 } = await three();
   deny(c2, "serviceimports", (method) => method === "DELETE");
   for (const cluster of [c1, c3]) cluster.delete("ServiceExport", KEY);
-  await world.pass(90_000);
-  assert.match(c2.ready(), /^False WriteRejected refused: .*denied the request: no$/);
+  await c2.readyAfter(90_000, /^False WriteRejected refused: .*denied the request: no$/);
   assert.deepEqual(clustersOf(c2), []);
   assert.equal(c2.imported()[KEY], "vip");
   c2.server.admitWrite = () => {};
-  await world.pass(7000);
-  assert.equal(c2.imported()[KEY], undefined);
+  await c2.importAfter(7000, KEY, undefined);
 });
 
 test("an import that may be deleted at last goes, also while a cluster that has nothing to do with it was never listed", async () => {
@@ -154,11 +137,9 @@ test("an import that may be deleted at last goes, also while a cluster that has 
   await world.pass(60_000);
   deny(c2, "serviceimports", (method) => method === "DELETE");
   c1.delete("ServiceExport", KEY);
-  await world.pass(90_000);
-  assert.match(c2.ready(), /^False WriteRejected /);
+  await c2.readyAfter(90_000, /^False WriteRejected /);
   c2.server.admitWrite = () => {};
-  await world.pass(70_000);
-  assert.equal(c2.imported()[KEY], undefined);
+  await c2.importAfter(70_000, KEY, undefined);
 });
 
 test("a rejected status of an import or export has one Event, once the rejection has lasted", async () => {
@@ -199,14 +180,12 @@ test("the condition of a rejection stays over a restart, and over conflicts with
   assert.match(said, /^False WriteRejected/);
   await c2.restart();
   for (let ms = 0; ms < 80_000; ms += 4_000) {
-    await world.pass(4_000);
-    assert.equal(c2.ready(), said);
+    await c2.readyAfter(4_000, said);
   }
   c2.server.admitWrite = ({ kind, method }) => {
     if (kind === "endpointslices" && isPatch(method)) throw new Refusal(409, "was modified");
   };
-  await world.pass(10_000);
-  assert.equal(c2.ready(), said);
+  await c2.readyAfter(10_000, said);
 });
 
 test("words that differ in each attempt cause one write a minute", async () => {
@@ -218,45 +197,39 @@ test("words that differ in each attempt cause one write a minute", async () => {
   };
   c1.serve(KEY, ["10.1.0.8"]);
   await world.pass(90_000);
-  const count = c2.server.writes.length;
-  await world.pass(120_000);
-  const written = c2.writesAfter(count).filter(({ kind }) => kind === "serviceimports");
+  const written = await c2.writesIn(120_000, "serviceimports");
   assert.ok(attempts > 20 && written.length <= 2, `${written.length} of ${attempts}`);
 });
 
 for (const status of [404, 409, 429, 500, 503]) {
   test(`a webhook that denies with ${status} rejects what it denies: no outage, and no conflict`, async () => {
-    const { world, c1, c2, c3 } = await three();
+    const { c1, c2, c3 } = await three();
     deny(c2, "endpointslices", (method) => method === "PATCH", status);
     c1.serve(KEY, pods(1, 150));
     c3.delete("ServiceExport", KEY);
-    await world.pass(90_000);
-    assert.match(c2.ready(), /^False WriteRejected refused: .*denied the request: no$/);
+    await c2.readyAfter(90_000, /^False WriteRejected refused: .*denied the request: no$/);
     assert.doesNotMatch(c2.imported()[KEY] ?? "", /10\.3\./);
     c2.server.admitWrite = () => {};
-    await world.pass(7000);
-    assert.equal(c2.imported()[KEY], ["vip", ...pods(1, 150).sort()].join(" "));
+    await c2.importAfter(7000, KEY, ["vip", ...pods(1, 150).sort()].join(" "));
   });
 }
 
 test("no IPAddress may be created: a new import says so until it may; endpoints of others follow, and VIPs stay", async () => {
-  const { world, c1, c2 } = await three();
-  const ips = at(c2.server.objects.get("serviceimports", KEY), ["spec", "ips"]);
+  const { c1, c2 } = await three();
+  const ips = c2.read("serviceimports", KEY, "spec", "ips");
   const [vip] = ips as string[];
   refuse(c2, "ipaddresses", "User cannot create resource");
   c2.server.objects.delete("ipaddresses", String(vip));
   c1.offer("shop/new", ["10.1.0.9"]);
   c1.serve(KEY, ["10.1.0.8"]);
-  await world.pass(5000);
-  assert.match(c2.ready("shop/new"), /^False WriteRejected forbidden: .*ipaddresses/);
+  await c2.readyAfter(5000, /^False WriteRejected forbidden: .*ipaddresses/, "shop/new");
   assert.doesNotMatch(c2.imported()["shop/new"] ?? "", /^vip/);
   assert.equal(c2.imported()[KEY], "vip 10.1.0.8 10.3.0.7");
-  assert.deepEqual(at(c2.server.objects.get("serviceimports", KEY), ["spec", "ips"]), ips);
+  assert.deepEqual(c2.read("serviceimports", KEY, "spec", "ips"), ips);
   c2.server.admit = () => {};
-  await world.pass(7000);
-  assert.equal(c2.imported()["shop/new"], "vip 10.1.0.9");
+  await c2.importAfter(7000, "shop/new", "vip 10.1.0.9");
   assert.equal(c2.condition("serviceimports", "shop/new").status, "True");
-  assert.ok(c2.server.objects.get("ipaddresses", String(vip)));
+  assert.ok(c2.has("ipaddresses", String(vip)));
 });
 
 test("a quota is raised, a right is granted: what waits for it is written within seconds, in all namespaces", async () => {
@@ -267,8 +240,7 @@ test("a quota is raised, a right is granted: what waits for it is written within
     for (const cluster of [c1, c2]) cluster.namespace(key.slice(0, key.indexOf("/")));
     c1.offer(key, ["10.1.0.9"]);
   }
-  await world.pass(300_000);
-  assert.equal(c2.imported()["ns-7/web"], undefined);
+  await c2.importAfter(300_000, "ns-7/web", undefined);
   c2.server.admit = () => {};
   await world.pass(7000);
   for (const key of names) assert.match(c2.imported()[key] ?? "", / 10\.1\.0\.9$/, key);
@@ -276,14 +248,10 @@ test("a quota is raised, a right is granted: what waits for it is written within
 
 test("a record that must not be deleted: its endpoints are withdrawn all the same", async () => {
   const { world, c1, c2 } = await three();
-  const [record] = c1.server.objects
-    .list("serviceimports")
-    .filter((one) => at(one, ["metadata", "labels", "clusterset-proxy.io/record"]) !== undefined);
-  const key = `clusterset-registry-c1/${String(at(record, ["metadata", "name"]))}`;
+  const key = "clusterset-registry-c1/web.shop";
   c1.server.denied.set(key, `serviceimports "${key}" is forbidden: no right to delete`);
   c1.delete("ServiceExport", KEY);
-  await world.pass(10_000);
-  assert.equal(c2.imported()[KEY], "vip 10.3.0.7");
+  await c2.importAfter(10_000, KEY, "vip 10.3.0.7");
   c1.server.denied.clear();
   await world.pass(10_000);
   assert.deepEqual(clustersOf(c2), [{ cluster: "c3" }]);
@@ -299,8 +267,7 @@ test("the Lease is rejected, also after a restart: endpoints follow, and the fai
   assert.equal(c2.imported()[KEY], "vip 10.1.0.8(serving) 10.3.0.7");
   assert.ok((c1.controller?.oldestChange ?? 0) > 60_000);
   c1.server.denied.clear();
-  await world.pass(30_000);
-  assert.equal(c2.imported()[KEY], "vip 10.1.0.8 10.3.0.7");
+  await c2.importAfter(30_000, KEY, "vip 10.1.0.8 10.3.0.7");
   assert.equal(c1.controller?.oldestChange, 0);
 });
 
@@ -318,9 +285,7 @@ test("an export whose record or slices are rejected says why, in its condition a
     ready(),
     /^False Failed This cluster's registry rejects it, or a part of it: refused: .*exceeded quota: now 1/,
   );
-  const writes = c1.server.writes.filter(({ kind }) => kind === "serviceexports").length;
-  await world.pass(120_000);
-  const more = c1.server.writes.filter(({ kind }) => kind === "serviceexports").length - writes;
+  const { length: more } = await c1.writesIn(120_000, "serviceexports");
   assert.ok(attempts > 20 && more <= 3, `${attempts} attempts, ${more} writes of the condition`);
   assert.equal(c1.events("ServiceExport", "Failed").length, 1);
   c1.server.admit = () => {};

@@ -3,11 +3,7 @@ import { test } from "node:test";
 import { at } from "../../test/doubles/memory/fields.ts";
 import { FINE } from "../../test/doubles/memory/memory-api-server.ts";
 import { Chance } from "../../test/generators/chance.ts";
-import {
-  ControllerWorld,
-  type MemoryCluster,
-  worldWith,
-} from "../../test/stages/controller-world.ts";
+import { ControllerWorld, type MemoryCluster } from "../../test/stages/controller-world.ts";
 
 const READY = /^True Ready /;
 const CONFLICT = /^False VIPConflict /;
@@ -25,13 +21,13 @@ function write(cluster: MemoryCluster, key: string, ...ips: readonly string[]): 
 }
 
 function vipsOf(cluster: MemoryCluster, key: string): string[] {
-  const ips = at(cluster.server.objects.get("serviceimports", key), ["spec", "ips"]);
+  const ips = cluster.read("serviceimports", key, "spec", "ips");
   return Array.isArray(ips) ? ips.map(String) : [];
 }
 
 /** The import that the IPAddress of a VIP names. */
 function holderOf(cluster: MemoryCluster, vip: string): string | undefined {
-  const parent = at(cluster.server.objects.get("ipaddresses", vip), ["spec", "parentRef"]);
+  const parent = cluster.read("ipaddresses", vip, "spec", "parentRef");
   if (parent === undefined) return undefined;
   return [at(parent, ["namespace"]), at(parent, ["name"])].join("/");
 }
@@ -50,8 +46,7 @@ test("an older import that lists the VIP of another gets a condition, and the VI
   const { world, c2, vip } = await stage();
   assert.equal(holderOf(c2, vip), "shop/web");
   write(c2, "evil/old", vip);
-  await world.pass(5000);
-  assert.match(c2.ready("evil/old"), CONFLICT);
+  await c2.readyAfter(5000, CONFLICT, "evil/old");
   assert.match(c2.ready("shop/web"), READY);
   await c2.restart();
   await world.pass(40_000);
@@ -80,9 +75,7 @@ test("a VIP that several imports list when the controller starts stays with none
   c2.start();
   await world.pass(40_000);
   assert.equal(holderOf(c2, "241.0.0.77"), undefined);
-  for (const key of ["evil/hand", "shop/hand"]) {
-    assert.match(c2.ready(key), CONFLICT);
-  }
+  for (const key of ["evil/hand", "shop/hand"]) assert.match(c2.ready(key), CONFLICT);
   c2.delete("ServiceImport", "evil/hand");
   await world.pass(5000);
   assert.equal(holderOf(c2, "241.0.0.77"), "shop/hand");
@@ -100,8 +93,7 @@ test("a VIP with the IPAddress of another program is not used: an export gets an
   }
   write(c2, "shop/hand", "241.0.0.77");
   world.cluster("c1").export("shop/web");
-  await world.pass(10_000);
-  assert.match(c2.ready("shop/hand"), CONFLICT);
+  await c2.readyAfter(10_000, CONFLICT, "shop/hand");
   const [other = ""] = vipsOf(c2, "shop/web");
   assert.notEqual(other, vip);
   assert.equal(holderOf(c2, other), "shop/web");
@@ -117,8 +109,7 @@ test("without IPAddresses, before Kubernetes 1.33, imports get VIPs, and a rival
   const vips = vipsOf(c2, "shop/web");
   assert.equal(vips.length, 1);
   write(c2, "evil/old", ...vips);
-  await world.pass(5000);
-  assert.match(c2.ready("evil/old"), CONFLICT);
+  await c2.readyAfter(5000, CONFLICT, "evil/old");
   assert.match(c2.ready("shop/web"), READY);
 });
 
@@ -154,47 +145,37 @@ for (const seed of SEEDS) {
 }
 
 const KEY = "shop/hand";
-const NOT_ALLOWED = "is neither in --clusterset-cidr nor in --explicit-vip-cidrs.";
+const REFUSED =
+  "vip-not-allowed: 198.51.100.7 is neither in --clusterset-cidr nor in --explicit-vip-cidrs.";
 
 test("an import with a VIP that agents refuse says so in its condition, until its VIP is allowed", async () => {
-  const { world, c2 } = worldWith("--explicit-vip-cidrs", "192.0.2.0/24");
+  const { world, c2 } = ControllerWorld.withFlags("--explicit-vip-cidrs", "192.0.2.0/24");
   world.start();
   write(c2, KEY, "198.51.100.7");
-  await world.pass(20_000);
-  assert.equal(c2.ready(KEY), `False VIPNotAllowed vip-not-allowed: 198.51.100.7 ${NOT_ALLOWED}`);
-  const since = c2.server.writes.length;
-  await c2.restart();
-  await world.pass(60_000);
-  assert.deepEqual(c2.writesAfter(since), [], "it is said once");
+  await c2.readyAfter(20_000, `False VIPNotAllowed ${REFUSED}`, KEY);
+  assert.deepEqual(await c2.writesAfterRestart(60_000), [], "it is said once");
   write(c2, KEY, "192.0.2.7", "198.51.100.7");
-  await world.pass(20_000);
-  assert.equal(
-    c2.ready(KEY),
-    `True Ready ClusterSetIP 192.0.2.7. vip-not-allowed: 198.51.100.7 ${NOT_ALLOWED}`,
-  );
+  await c2.readyAfter(20_000, `True Ready ClusterSetIP 192.0.2.7. ${REFUSED}`, KEY);
   write(c2, KEY, "192.0.2.7");
-  await world.pass(20_000);
-  assert.equal(c2.ready(KEY), "True Ready ClusterSetIP 192.0.2.7.");
+  await c2.readyAfter(20_000, "True Ready ClusterSetIP 192.0.2.7.", KEY);
 });
 
 test("an import with a VIP that no agent can program says so, whatever ranges are allowed", async () => {
-  const { world, c2 } = worldWith("--explicit-vip-cidrs", "0.0.0.0/0,::/0");
+  const { world, c2 } = ControllerWorld.withFlags("--explicit-vip-cidrs", "0.0.0.0/0,::/0");
   world.start();
   write(c2, KEY, "169.254.169.254");
-  await world.pass(20_000);
-  assert.equal(c2.ready(KEY), "False VIPNotAllowed vip-reserved: 169.254.169.254 cannot be a VIP.");
+  const reserved = "vip-reserved: 169.254.169.254 cannot be a VIP.";
+  await c2.readyAfter(20_000, `False VIPNotAllowed ${reserved}`, KEY);
   write(c2, KEY, "2001:db8::7");
-  await world.pass(20_000);
-  assert.match(c2.ready(KEY), /^False IPFamilyNotSupported family-off: 2001:db8::7 /);
+  await c2.readyAfter(20_000, /^False IPFamilyNotSupported family-off: 2001:db8::7 /, KEY);
 });
 
 test("an export that adopts an import with a refused VIP keeps it, and is not ready", async () => {
-  const { world, c1, c2 } = worldWith();
+  const { world, c1, c2 } = ControllerWorld.withFlags();
   world.start();
   write(c2, KEY, "198.51.100.7");
   c1.offer(KEY, ["10.1.0.7"]);
-  await world.pass(20_000);
-  assert.match(c2.ready(KEY), /^False VIPNotAllowed vip-not-allowed: 198\.51\.100\.7 /);
+  await c2.readyAfter(20_000, /^False VIPNotAllowed vip-not-allowed: 198\.51\.100\.7 /, KEY);
   assert.deepEqual(c2.imported(), { [KEY]: "vip 10.1.0.7" });
 });
 
@@ -228,9 +209,7 @@ for (const seed of LATE_SEEDS) {
     const { world, c1, c2 } = ControllerWorld.of(["c1", "c2"], () => chance.next());
     await world.run(20_000);
     c2.server.weather = { delay: 1400, lost: 0.2 };
-    for (const [i, key] of NAMES.entries()) {
-      c1.offer(key, [`10.1.0.${i + 1}`]);
-    }
+    for (const [i, key] of NAMES.entries()) c1.offer(key, [`10.1.0.${i + 1}`]);
     await world.pass(20_000);
     c2.server.weather = FINE;
     await world.pass(60_000);
@@ -239,46 +218,33 @@ for (const seed of LATE_SEEDS) {
   });
 }
 
-// The range has two VIPs.
+// All that the range has.
+const VIPS = ["241.0.0.1", "241.0.0.2"];
+const SERVICE = { ipFamilies: ["IPv4"], ports: [{ port: 80, protocol: "TCP" }] };
+const IMPORT = { type: "ClusterSetIP", ports: [] };
+
 for (const [what, resource, holders] of [
   ["a Node no longer has the range", "nodes", [{ podCIDRs: ["241.0.0.0/16"] }]],
   ["a ServiceCIDR no longer has the range", "servicecidrs", [{ cidrs: ["241.0.0.0/29"] }]],
-  [
-    "a Service has ended",
-    "services",
-    [1, 2].map((i) => ({
-      ipFamilies: ["IPv4"],
-      ports: [{ port: 80, protocol: "TCP" }],
-      clusterIPs: [`241.0.0.${i}`],
-    })),
-  ],
-  [
-    "another import has ended",
-    "serviceimports",
-    [1, 2].map((i) => ({ type: "ClusterSetIP", ports: [], ips: [`241.0.0.${i}`] })),
-  ],
+  ["a Service has ended", "services", VIPS.map((ip) => ({ ...SERVICE, clusterIPs: [ip] }))],
+  ["another import has ended", "serviceimports", VIPS.map((ip) => ({ ...IMPORT, ips: [ip] }))],
 ] as const) {
   test(`an import that waits for a VIP gets one as soon as ${what}`, async () => {
-    const { world, c1, c2 } = worldWith();
+    const { world, c1, c2 } = ControllerWorld.withFlags();
     c2.ranges = "241.0.0.0/30";
     const isNamespaced = resource === "services" || resource === "serviceimports";
     const of = (i: number) => (isNamespaced ? `shop/held-${i}` : `held-${i}`);
-    for (const [i, spec] of holders.entries()) {
-      const metadata = { name: `held-${i}`, ...(isNamespaced && { namespace: "shop" }) };
-      c2.server.objects.apply(resource, of(i), { metadata, spec }, "author");
-    }
+    for (const [i, spec] of holders.entries()) c2.edit(resource, of(i), { spec });
     await world.run(5000);
     c1.offer(KEY, ["10.1.0.7"]);
-    await world.pass(60_000);
-    assert.match(c2.ready(KEY), /^False Pending range-exhausted: /);
+    await c2.readyAfter(60_000, /^False Pending range-exhausted: /, KEY);
     c2.server.objects.delete(resource, of(0));
-    await world.pass(3000);
-    assert.match(c2.ready(KEY), /^True Ready ClusterSetIP 241\.0\.0\.\d+\.$/);
+    await c2.readyAfter(3000, /^True Ready ClusterSetIP 241\.0\.0\.\d+\.$/, KEY);
   });
 }
 
 test("a namespace that exports more than a range has room for leaves some to others, which keep them over a restart; its import says why, and gets one when there are more", async () => {
-  const { world, c1, c2 } = worldWith();
+  const { world, c1, c2 } = ControllerWorld.withFlags();
   for (const cluster of world.clusters) cluster.namespace("bank");
   c2.ranges = "241.0.0.0/27";
   const greedy = Array.from({ length: 60 }, (_, i) => `shop/web-${i}`);
@@ -288,10 +254,8 @@ test("a namespace that exports more than a range has room for leaves some to oth
     keys.filter((key) => c2.imported()[key]?.startsWith("vip"));
   assert.equal(served(greedy).length, 24, "of 30");
   const waiting = greedy.filter((key) => !served(greedy).includes(key));
-  assert.match(
-    c2.ready(waiting[0]),
-    /^False Pending range-share: this namespace has at least four/,
-  );
+  const share = /^False Pending range-share: this namespace has at least four/;
+  assert.match(c2.ready(waiting[0]), share);
   const others = ["bank/a", "bank/b", "bank/c"];
   for (const key of others) c1.offer(key, ["10.1.0.8"]);
   await world.pass(5000);

@@ -1,3 +1,5 @@
+import fc from "fast-check";
+
 /**
  * Numbers in [0, 1) that a seed decides (Weyl sequence and the finalizer of MurmurHash3): what a test does by chance, it does
  * again when it is given the seed that it printed.
@@ -28,3 +30,8 @@ export class Chance {
     return this.next() * 100 < share;
   }
 }
+
+/** Random numbers in [0, 1), without end. */
+export const anyChance: fc.Arbitrary<() => number> = fc
+  .infiniteStream(fc.double({ min: 0, max: 0.999, noNaN: true }))
+  .map((stream) => () => stream.next().value ?? 0);

@@ -30,6 +30,11 @@ export function servicePort(text: string): ServicePort {
   return { name: match[1] ?? "", protocol, port: Number(match[2]) };
 }
 
+/** Several, separated by commas. */
+export function servicePorts(text: string): ServicePort[] {
+  return text.split(", ").map(servicePort);
+}
+
 /** Few values of everything, so that clusters agree about as often as they do not. */
 const PORT: fc.Arbitrary<ServicePort> = fc.record(
   {

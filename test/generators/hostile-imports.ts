@@ -36,6 +36,7 @@ const WEIGHTS = "clusterset-proxy.io/cluster-weights";
 const MIN_READY = "clusterset-proxy.io/min-ready";
 const SCHEDULER = "clusterset-proxy.io/ipvs-scheduler";
 const GOOD = { name: "good", protocol: "TCP", port: 81 } as const;
+const GOOD_UDP = { name: "udp", protocol: "UDP", port: 81 } as const;
 
 function spec(change: Fields, fact: Fields | undefined, ...problems: ParserCase["problems"]) {
   return { name: `spec ${brief(change)}`, object: serviceImport(change), fact, problems };
@@ -46,9 +47,26 @@ function metadata(change: Fields, fact: Fields | undefined, ...problems: ParserC
   return { name: `metadata ${brief(change)}`, object, fact, problems };
 }
 
+/** Values that a field of the spec must not have; `fact`: what then holds. */
+function bad(field: string, reason: Reason, values: readonly unknown[], fact: Fields = {}) {
+  return values.map((value) => spec({ [field]: value }, fact, `${reason} spec.${field}`));
+}
+
+/** Values that a field of the metadata must not have; `fact`: what then holds. */
+function badMetadata(field: string, reason: Reason, values: readonly unknown[], fact?: Fields) {
+  return values.map((value) => metadata({ [field]: value }, fact, `${reason} metadata.${field}`));
+}
+
 /** An annotation with a value, and what it adds to the fact. */
 function annotation(name: string, value: unknown, fact: Fields) {
   return metadata({ annotations: { [name]: value } }, fact);
+}
+
+const COMMAS = ",".repeat(100_000);
+
+/** The time of creation, and what it adds to the fact. */
+function createdAt(creationTimestamp: unknown, fact: Fields) {
+  return metadata({ creationTimestamp }, fact);
 }
 
 /** Values that an annotation must not have; `fact`: what then holds. */
@@ -57,9 +75,14 @@ function badValues(name: string, values: readonly unknown[], fact: Fields = {}) 
   return values.map((value) => metadata({ annotations: { [name]: value } }, fact, problem));
 }
 
-/** One port that is wrong, before one that is good and must stay. */
-function port(change: unknown, problem: ParserCase["problems"][number]) {
-  return spec({ ports: [change, GOOD] }, { ports: [GOOD] }, problem);
+/** Ports, and those that are read of them. */
+function ports(raw: unknown, ports: readonly Fields[], ...problems: ParserCase["problems"]) {
+  return spec({ ports: raw }, { ports }, ...problems);
+}
+
+/** Ports, each of which is wrong in `field`, before one that is good and must stay. */
+function badPorts(field: string, reason: Reason, wrong: readonly unknown[]) {
+  return wrong.map((one) => ports([one, GOOD], [GOOD], `${reason} spec.ports[0].${field}`));
 }
 
 /** One VIP that is wrong, before one that is good and must stay. */
@@ -82,14 +105,33 @@ function previous(
   return metadata({ annotations: { [PREVIOUS]: text } }, fact, ...problems);
 }
 
-function ports(count: number) {
-  return Array.from({ length: count }, (_, i) => ({ name: `p${i}`, protocol: "TCP", port: i + 1 }));
+/** IPs, and the VIPs that are read of them. */
+function ips(raw: unknown, vips: readonly string[], ...problems: ParserCase["problems"]) {
+  return spec({ ips: raw }, { vips }, ...problems);
 }
+
+/** The affinity of a client for so long, and for how long it holds. */
+function affinity(timeoutSeconds: unknown, read: number, ...problems: ParserCase["problems"]) {
+  const sessionAffinityConfig = { clientIP: { timeoutSeconds } };
+  const change = { sessionAffinity: "ClientIP", sessionAffinityConfig };
+  return spec(change, { affinitySeconds: read }, ...problems);
+}
+
+const PORTS = Array.from({ length: 1001 }, (_, i) => ({
+  ...GOOD,
+  name: `p${i}`,
+  port: i + 1,
+}));
+const VIPS = Array.from({ length: 65 }, (_, i) => `241.0.0.${i}`);
 
 /** A value as the name of a test. */
 export function brief(value: unknown): string {
   return (JSON.stringify(value) ?? "undefined").slice(0, 90);
 }
+
+const NOT_TIMES: readonly unknown[] = [
+  ...["1", "yesterday", "2026-01-02", "2026-01-02T03:04:05", "2026-13-02T03:04:05Z", 5, {}],
+];
 
 /** Names that are none, or not of the kind that a ServiceImport or a namespace has. */
 export const NOT_NAMES: readonly unknown[] = [
@@ -113,8 +155,9 @@ export const NOT_ADDRESSES: readonly (readonly [unknown, Reason])[] = [
 export const IMPORT_CASES: readonly ParserCase[] = [
   { name: "a plain import", object: serviceImport(), fact: {}, problems: [] },
   spec({ type: "Headless" }, { headless: true }),
-  spec({ type: undefined }, undefined, "invalid-object spec.type"),
-  spec({ type: "ExternalName" }, undefined, "invalid-object spec.type"),
+  ...[undefined, "ExternalName"].map((type) =>
+    spec({ type }, undefined, "invalid-object spec.type"),
+  ),
   ...[undefined, null, [], "x", 5].map((broken) => ({
     name: `an import whose spec is ${brief(broken)}`,
     object: { ...serviceImport(), spec: broken },
@@ -127,22 +170,13 @@ export const IMPORT_CASES: readonly ParserCase[] = [
     fact: undefined,
     problems: ["invalid-name metadata.namespace", "invalid-name metadata.name"] as const,
   })),
-  ...NOT_NAMES.map((name) => metadata({ name }, undefined, "invalid-name metadata.name")),
-  ...NOT_NAMES.map((namespace) =>
-    metadata({ namespace }, undefined, "invalid-name metadata.namespace"),
-  ),
-  metadata({ name: "a.b" }, undefined, "invalid-name metadata.name"),
+  ...badMetadata("name", "invalid-name", [...NOT_NAMES, "a.b"]),
+  ...badMetadata("namespace", "invalid-name", NOT_NAMES),
   metadata({ name: "constructor" }, { key: "demo/constructor" }),
 
-  metadata(
-    { creationTimestamp: "2026-01-02T03:04:05Z" },
-    { created: Date.UTC(2026, 0, 2, 3, 4, 5) },
-  ),
-  metadata(
-    { creationTimestamp: "2026-01-02T03:04:05.5+01:00" },
-    { created: Date.UTC(2026, 0, 2, 2, 4, 5, 500) },
-  ),
-  metadata({ creationTimestamp: null }, {}),
+  createdAt("2026-01-02T03:04:05Z", { created: Date.UTC(2026, 0, 2, 3, 4, 5) }),
+  createdAt("2026-01-02T03:04:05.5+01:00", { created: Date.UTC(2026, 0, 2, 2, 4, 5, 500) }),
+  createdAt(null, {}),
 
   previous("242.0.0.10", ["242.0.0.10"]),
   previous("242.0.0.10,fd00::9", ["242.0.0.10", "fd00::9"]),
@@ -152,13 +186,7 @@ export const IMPORT_CASES: readonly ParserCase[] = [
   previous("", [], ["invalid-address", 0]),
   previous("010.0.0.1,242.0.0.10", ["242.0.0.10"], ["invalid-address", 0]),
   previous("242.0.0.1,242.0.0.2,242.0.0.3", ["242.0.0.1", "242.0.0.2"], ["too-many-vips"]),
-  previous(
-    ",".repeat(100_000),
-    [],
-    ["too-many-vips"],
-    ["invalid-address", 0],
-    ["invalid-address", 1],
-  ),
+  previous(COMMAS, [], ["too-many-vips"], ["invalid-address", 0], ["invalid-address", 1]),
   previous(5, [], ["invalid-object"]),
   annotation(ON_DEATH, "reset", { onEndpointDeath: "reset" }),
   annotation(ON_DEATH, "keep", {}),
@@ -183,15 +211,17 @@ export const IMPORT_CASES: readonly ParserCase[] = [
     onlySelected: true,
   }),
   // Nor must a list that nobody can read.
-  metadata(
-    { annotations: { [UNSELECTED]: "never", [SELECTORS]: "[{}]" } },
-    { onlySelected: true, selectors: [] },
-    `invalid-selector metadata.annotations[${SELECTORS}][0]`,
-  ),
-  metadata(
-    { annotations: { [UNSELECTED]: "never", [SELECTORS]: "[" } },
-    { onlySelected: true, selectors: [] },
-    `invalid-selector metadata.annotations[${SELECTORS}]`,
+  ...(
+    [
+      ["[{}]", "[0]"],
+      ["[", ""],
+    ] as const
+  ).map(([list, place]) =>
+    metadata(
+      { annotations: { [UNSELECTED]: "never", [SELECTORS]: list } },
+      { onlySelected: true, selectors: [] },
+      `invalid-selector metadata.annotations[${SELECTORS}]${place}`,
+    ),
   ),
   annotation(WEIGHTS, "old=90,new=10", { clusterWeights: { old: 9, new: 1 } }),
   annotation(WEIGHTS, " a.b=0 , c=7", { clusterWeights: { c: 1 } }),
@@ -210,20 +240,14 @@ export const IMPORT_CASES: readonly ParserCase[] = [
   ...badValues(MIN_READY, [
     ...["", "0", "0%", "-1", "101%", "100001", "1.5", "3 ", "%", "3%%", "three", 3, {}, ["3"]],
   ]),
-  ...["1", "yesterday", "2026-01-02", "2026-01-02T03:04:05", "2026-13-02T03:04:05Z", 5, {}].map(
-    (creationTimestamp) =>
-      metadata({ creationTimestamp }, {}, "invalid-object metadata.creationTimestamp"),
-  ),
+  ...badMetadata("creationTimestamp", "invalid-object", NOT_TIMES, {}),
 
-  spec({ ips: undefined }, { vips: [] }),
-  spec({ ips: null }, { vips: [] }),
-  spec({ ips: [] }, { vips: [] }),
-  spec({ ips: "241.0.0.1" }, { vips: [] }, "invalid-object spec.ips"),
-  spec({ ips: { 0: "241.0.0.1" } }, { vips: [] }, "invalid-object spec.ips"),
-  spec({ ips: ["241.0.0.1", "FD00:241:0::1"] }, { vips: ["241.0.0.1", "fd00:241::1"] }),
-  spec({ ips: ["fd00::1", "FD00::0001", "fd00:0::1"] }, { vips: ["fd00::1"] }),
+  ...[undefined, null, []].map((none) => ips(none, [])),
+  ...bad("ips", "invalid-object", ["241.0.0.1", { 0: "241.0.0.1" }], { vips: [] }),
+  ips(["241.0.0.1", "FD00:241:0::1"], ["241.0.0.1", "fd00:241::1"]),
+  ips(["fd00::1", "FD00::0001", "fd00:0::1"], ["fd00::1"]),
   // Whether a node may use a VIP is for the plan to say.
-  spec({ ips: ["127.0.0.1", "10.96.0.1"] }, { vips: ["127.0.0.1", "10.96.0.1"] }),
+  ips(["127.0.0.1", "10.96.0.1"], ["127.0.0.1", "10.96.0.1"]),
   ...NOT_ADDRESSES.map(([text, reason]) => vip(text, reason)),
 
   spec({ ipFamilies: ["IPv4"] }, {}),
@@ -231,76 +255,45 @@ export const IMPORT_CASES: readonly ParserCase[] = [
   spec({ ipFamilies: ["IPv4"], ips: ["fd00::1", "241.0.0.10"] }, {}, "wrong-family spec.ips[0]"),
   spec({ ipFamilies: ["IPv6"] }, { vips: [] }, "wrong-family spec.ips[0]"),
   spec({ ipFamilies: ["IPv5", "IPv4"] }, {}, "invalid-object spec.ipFamilies[0]"),
-  spec({ ipFamilies: "IPv4" }, {}, "invalid-object spec.ipFamilies"),
+  ...bad("ipFamilies", "invalid-object", ["IPv4"]),
 
-  spec({ ports: undefined }, { ports: [] }),
-  spec({ ports: { port: 80 } }, { ports: [] }, "invalid-object spec.ports"),
-  spec({ ports: [{ port: 80 }] }, { ports: [{ name: "", protocol: "TCP", port: 80 }] }),
-  spec(
-    { ports: [{ port: 80, name: null, protocol: null }] },
-    { ports: [{ name: "", protocol: "TCP", port: 80 }] },
+  ports(undefined, []),
+  ...bad("ports", "invalid-object", [{ port: 80 }], { ports: [] }),
+  ports([{ port: 80 }], [{ name: "", protocol: "TCP", port: 80 }]),
+  ports([{ port: 80, name: null, protocol: null }], [{ name: "", protocol: "TCP", port: 80 }]),
+  ...badPorts("port", "invalid-port", [
+    ...[0, -1, 65536, 1.5, 1e9, "80", "http", null, undefined, [80], true].map((port) => ({
+      port,
+    })),
+    ...[null, "80", [], 5],
+  ]),
+  ...["tcp", "ICMP", "", 6, "TCP\n", "__proto__"].flatMap((protocol) =>
+    badPorts("protocol", "invalid-protocol", [{ port: 80, protocol }]),
   ),
-  ...[0, -1, 65536, 1.5, 1e9, "80", "http", null, undefined, [80], true].map((number) =>
-    port({ port: number }, "invalid-port spec.ports[0].port"),
+  ...["__proto__", "HTTP", "a.b", "a\nb", 'a"', 5, [], "x".repeat(64)].flatMap((name) =>
+    badPorts("name", "invalid-name", [{ port: 80, name }]),
   ),
-  ...[null, "80", [], 5].map((whole) => port(whole, "invalid-port spec.ports[0].port")),
-  ...["tcp", "ICMP", "", 6, "TCP\n", "__proto__"].map((protocol) =>
-    port({ port: 80, protocol }, "invalid-protocol spec.ports[0].protocol"),
-  ),
-  ...["__proto__", "HTTP", "a.b", "a\nb", 'a"', 5, [], "x".repeat(64)].map((name) =>
-    port({ port: 80, name }, "invalid-name spec.ports[0].name"),
-  ),
-  spec(
-    { ports: [GOOD, { name: "good", port: 82 }] },
-    { ports: [GOOD] },
-    "duplicate-port spec.ports[1]",
-  ),
-  spec(
-    { ports: [GOOD, { name: "other", port: 81 }] },
-    { ports: [GOOD] },
-    "duplicate-port spec.ports[1]",
-  ),
-  spec(
-    { ports: [GOOD, { name: "dns", port: 81, protocol: "UDP" }] },
-    { ports: [GOOD, { name: "dns", protocol: "UDP", port: 81 }] },
-  ),
-  spec({ ports: ports(1001) }, { ports: ports(1000) }, "too-many-ports spec.ports"),
-  spec(
-    { ips: Array.from({ length: 65 }, (_, i) => `241.0.0.${i}`) },
-    { vips: Array.from({ length: 64 }, (_, i) => `241.0.0.${i}`) },
-    "too-many-vips spec.ips",
-  ),
+  ports([GOOD, { name: "good", port: 82 }], [GOOD], "duplicate-port spec.ports[1]"),
+  ports([GOOD, { name: "other", port: 81 }], [GOOD], "duplicate-port spec.ports[1]"),
+  ports([GOOD, GOOD_UDP], [GOOD, GOOD_UDP]),
+  ports(PORTS, PORTS.slice(0, 1000), "too-many-ports spec.ports"),
+  ips(VIPS, VIPS.slice(0, 64), "too-many-vips spec.ips"),
 
-  spec({ sessionAffinity: "None" }, {}),
-  spec({ sessionAffinity: "" }, {}),
+  ...["None", ""].map((sessionAffinity) => spec({ sessionAffinity }, {})),
   spec({ sessionAffinity: "ClientIP" }, { affinitySeconds: 10800 }),
-  ...[1, 30, 86400].map((timeoutSeconds) =>
-    spec(
-      { sessionAffinity: "ClientIP", sessionAffinityConfig: { clientIP: { timeoutSeconds } } },
-      { affinitySeconds: timeoutSeconds },
-    ),
+  ...[1, 30, 86400].map((seconds) => affinity(seconds, seconds)),
+  ...[0, -1, 86401, 1.5, "30", [30]].map((seconds) =>
+    affinity(seconds, 10800, "invalid-policy spec.sessionAffinityConfig.clientIP.timeoutSeconds"),
   ),
-  ...[0, -1, 86401, 1.5, "30", [30]].map((timeoutSeconds) =>
-    spec(
-      { sessionAffinity: "ClientIP", sessionAffinityConfig: { clientIP: { timeoutSeconds } } },
-      { affinitySeconds: 10800 },
-      "invalid-policy spec.sessionAffinityConfig.clientIP.timeoutSeconds",
-    ),
-  ),
-  ...["clientip", "Cookie", 5, {}].map((sessionAffinity) =>
-    spec({ sessionAffinity }, {}, "invalid-policy spec.sessionAffinity"),
-  ),
+  ...bad("sessionAffinity", "invalid-policy", ["clientip", "Cookie", 5, {}]),
   spec({ trafficDistribution: "PreferClose" }, { trafficDistribution: "PreferSameZone" }),
-  spec({ trafficDistribution: "PreferSameZone" }, { trafficDistribution: "PreferSameZone" }),
-  spec({ trafficDistribution: "PreferSameNode" }, { trafficDistribution: "PreferSameNode" }),
-  ...["PreferFar", "preferclose", "", 5].map((trafficDistribution) =>
-    spec({ trafficDistribution }, {}, "invalid-policy spec.trafficDistribution"),
+  ...["PreferSameZone", "PreferSameNode"].map((trafficDistribution) =>
+    spec({ trafficDistribution }, { trafficDistribution }),
   ),
+  ...bad("trafficDistribution", "invalid-policy", ["PreferFar", "preferclose", "", 5]),
   spec({ internalTrafficPolicy: "Cluster" }, {}),
   spec({ internalTrafficPolicy: "Local" }, { nodeLocal: true }),
-  ...["local", "", false].map((internalTrafficPolicy) =>
-    spec({ internalTrafficPolicy }, {}, "invalid-policy spec.internalTrafficPolicy"),
-  ),
+  ...bad("internalTrafficPolicy", "invalid-policy", ["local", "", false]),
   // Unknown fields are not a problem.
   spec({ clusterSelector: 5, "": 1, constructor: 1, hasOwnProperty: 1 }, {}),
   {

@@ -74,22 +74,16 @@ export const NODE_CASES: readonly ParserCase[] = [
     `invalid-label metadata.labels[${LABEL_REGION}]`,
     `invalid-label metadata.labels[${LABEL_ZONE}]`,
   ),
-  node({ spec: {} }, { podCidrs: [] }),
-  node({ spec: { podCIDRs: [] } }, { podCidrs: [] }),
-  node({ spec: { podCIDRs: "10.0.0.0/8" } }, { podCidrs: [] }, "invalid-object spec.podCIDRs"),
-  node(
-    { spec: { podCIDRs: Array(17).fill("10.0.0.0/8") } },
-    { podCidrs: [] },
-    "invalid-object spec.podCIDRs",
+  ...[{}, { podCIDRs: [] }].map((spec) => node({ spec }, { podCidrs: [] })),
+  ...["10.0.0.0/8", Array(17).fill("10.0.0.0/8")].map((podCIDRs) =>
+    node({ spec: { podCIDRs } }, { podCidrs: [] }, "invalid-object spec.podCIDRs"),
   ),
   ...["10.1.3.1/24", "10.1.3.0", "010.1.3.0/24", "::ffff:10.0.0.0/104"].map(podCidr),
   ...["", null, 5, {}].map(podCidr),
-  node({ status: {} }, { addresses: [] }),
-  node({ status: { addresses: {} } }, { addresses: [] }, "invalid-object status.addresses"),
-  node(
-    { status: { addresses: [null, 5, {}, { type: "Hostname", address: 5 }] } },
-    { addresses: [] },
+  ...[undefined, [null, 5, {}, { type: "Hostname", address: 5 }]].map((addresses) =>
+    node({ status: { addresses } }, { addresses: [] }),
   ),
+  node({ status: { addresses: {} } }, { addresses: [] }, "invalid-object status.addresses"),
   address({ type: "InternalIP" }, "invalid-address"),
   address({ type: "ExternalIP", address: "192.0.2.3 -j ACCEPT" }, "invalid-address"),
   address({ type: "InternalIP", address: "fe80::1%eth0" }, "zoned-address"),

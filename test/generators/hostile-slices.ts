@@ -47,6 +47,8 @@ function labels(change: Fields, fact: Fields | undefined, ...problems: Problems)
   return { name: `a slice with labels ${brief(change)}`, object, fact, problems };
 }
 
+const NOT_LABELS: readonly unknown[] = ["", 5, "__proto__", "a\nb", "c2\n", "x".repeat(64)];
+
 /** Values that a label must not have; `fact`: what then holds. */
 function badLabels(label: string, values: readonly unknown[], fact: Fields | undefined) {
   const problem = `invalid-label metadata.labels[${label}]` as const;
@@ -58,9 +60,31 @@ function metadata(change: Fields, fact: Fields | undefined, ...problems: Problem
   return { name: `a slice with metadata ${brief(change)}`, object, fact, problems };
 }
 
+/** Names in a field of the metadata that are none. */
+function badNames(field: string, names: readonly unknown[]) {
+  return names.map((name) =>
+    metadata({ [field]: name }, undefined, `invalid-name metadata.${field}`),
+  );
+}
+
+/** The annotation of a shift, and what it adds to the fact. */
+function shift(text: string, fact: Fields, ...problems: Problems): ParserCase {
+  return metadata({ annotations: { [ANNOTATION_SHIFT]: text } }, fact, ...problems);
+}
+
+/** Ports, and those that are read of them. */
+function ports(raw: unknown, ports: readonly Fields[], ...problems: Problems): ParserCase {
+  return fields({ ports: raw }, { ports }, ...problems);
+}
+
 const GOOD = { address: "10.2.0.9", condition: "ready" } as const;
 
 const PORT_A = { name: "a", protocol: "TCP", port: 80 } as const;
+const PORT_B = { ...PORT_A, name: "b" } as const;
+const PORT_81 = { name: "", protocol: "TCP", port: 81 } as const;
+const PORTS = Array.from({ length: 101 }, (_, i) => ({ ...PORT_A, name: `p${i}` }));
+const PLACE = { nodeName: "n1.example", zone: "eu-west-a" } as const;
+const READ = { address: "10.2.0.1", condition: "ready" } as const;
 
 /** One endpoint between two that are good and must stay; `read` is what becomes of it, if anything does. */
 function endpoint(raw: unknown, read: Fields | undefined, ...problems: Problems): ParserCase {
@@ -78,10 +102,10 @@ function addressed(addresses: unknown, reason: Reason): ParserCase {
 }
 
 /** An endpoint with one field that is not read, while the rest is. */
-function unread(field: Fields, reason: Reason): ParserCase {
-  const read = { address: "10.2.0.1", condition: "ready" };
-  const problem = `${reason} endpoints[1].${Object.keys(field).join()}` as const;
-  return endpoint({ addresses: ["10.2.0.1"], ...field }, read, problem);
+function unread(field: string, reason: Reason, values: readonly unknown[]): ParserCase[] {
+  return values.map((value) =>
+    endpoint({ addresses: ["10.2.0.1"], [field]: value }, READ, `${reason} endpoints[1].${field}`),
+  );
 }
 
 function condition(conditions: unknown, condition: string): ParserCase {
@@ -97,78 +121,44 @@ function sixth(addresses: unknown, reason: Reason): ParserCase {
   };
 }
 
-function many(count: number): Fields[] {
-  return Array.from({ length: count }, (_, i) => ({ addresses: [`10.2.${i >> 8}.${i & 255}`] }));
-}
-
-function manyRead(count: number): Fields[] {
-  return many(count).map(({ addresses }) => ({
-    address: (addresses as string[])[0],
-    condition: "ready",
-  }));
-}
+const ADDRESSES = Array.from({ length: 1001 }, (_, i) => `10.2.${i >> 8}.${i & 255}`);
+const MANY = ADDRESSES.map((address) => ({ addresses: [address] }));
+const MANY_READ = ADDRESSES.slice(0, 1000).map((address) => ({ address, condition: "ready" }));
 
 /** Everything that an EndpointSlice may say, and what becomes of it where 241.0.0.0/8 is the ClusterSet CIDR. */
 export const SLICE_CASES: readonly ParserCase[] = [
   { name: "a plain slice", object: endpointSlice(), fact: {}, problems: [] },
 
-  ...["true", "from=2026-11-24T04:00:00Z; for=365d; direction=draining"].map((shift) =>
-    metadata(
-      { annotations: { [ANNOTATION_SHIFT]: shift } },
-      {},
-      `invalid-shift metadata.annotations[${ANNOTATION_SHIFT}]`,
-    ),
+  ...["true", "from=2026-11-24T04:00:00Z; for=365d; direction=draining"].map((text) =>
+    shift(text, {}, `invalid-shift metadata.annotations[${ANNOTATION_SHIFT}]`),
   ),
-  metadata(
-    {
-      annotations: {
-        [ANNOTATION_SHIFT]: "from=2026-11-24T04:00:00Z; for=30s; direction=returning",
-      },
-    },
-    { shift: { direction: "returning", from: Date.UTC(2026, 10, 24, 4), length: 30_000 } },
-  ),
+  shift("from=2026-11-24T04:00:00Z; for=30s; direction=returning", {
+    shift: { direction: "returning", from: Date.UTC(2026, 10, 24, 4), length: 30_000 },
+  }),
 
   // Not ours: neither fact nor problem, however broken.
-  labels({ [LABEL_SERVICE_NAME]: undefined }, undefined),
-  labels({ [LABEL_SERVICE_NAME]: null }, undefined),
+  ...[undefined, null].map((none) => labels({ [LABEL_SERVICE_NAME]: none }, undefined)),
   ...[undefined, null, [], "x", 5, {}, { metadata: null }].map((broken) => ({
     name: `an object that is ${brief(broken)}`,
     object: broken,
     fact: undefined,
     problems: [],
   })),
-  {
-    name: "a slice with the label in its prototype",
-    object: endpointSlice({}, {}, { labels: Object.create({ [LABEL_SERVICE_NAME]: "serve" }) }),
-    fact: undefined,
-    problems: [],
-  },
+  // In its prototype it is no label.
+  metadata({ labels: Object.create({ [LABEL_SERVICE_NAME]: "serve" }) }, undefined),
 
-  ...NOT_NAMES.map((name) => metadata({ name }, undefined, "invalid-name metadata.name")),
-  ...NOT_NAMES.map((namespace) =>
-    metadata({ namespace }, undefined, "invalid-name metadata.namespace"),
-  ),
+  ...badNames("name", NOT_NAMES),
+  ...badNames("namespace", [...NOT_NAMES, "a.b"]),
   metadata({ name: "serve.c2" }, { key: "demo/serve.c2" }),
-  metadata({ namespace: "a.b" }, undefined, "invalid-name metadata.namespace"),
-  ...badLabels(
-    LABEL_SERVICE_NAME,
-    [5, "", "Serve", "a.b", "__proto__", "a\nb", "x".repeat(64), ["serve"]],
-    undefined,
-  ),
+  ...badLabels(LABEL_SERVICE_NAME, [...NOT_LABELS, "Serve", "a.b", ["serve"]], undefined),
   labels({ [LABEL_SERVICE_NAME]: "other" }, { importKey: "demo/other" }),
 
   labels({ [LABEL_SOURCE_CLUSTER]: undefined }, { cluster: undefined }),
   labels({ [LABEL_SOURCE_CLUSTER]: "eu.c2" }, { cluster: "eu.c2" }),
-  ...badLabels(
-    LABEL_SOURCE_CLUSTER,
-    ["", 5, "C2", "a.b.c", "__proto__", "c2\n", 'c2"', "x".repeat(64)],
-    { cluster: undefined },
-  ),
+  ...badLabels(LABEL_SOURCE_CLUSTER, [...NOT_LABELS, "C2", "a.b.c", 'c2"'], { cluster: undefined }),
   labels({ [LABEL_REGION]: undefined }, { region: undefined }),
   labels({ [LABEL_REGION]: "EU_West.1" }, { region: "EU_West.1" }),
-  ...badLabels(LABEL_REGION, ["", 5, "eu west", "__proto__", "eu\n", "x".repeat(64)], {
-    region: undefined,
-  }),
+  ...badLabels(LABEL_REGION, [...NOT_LABELS, "eu west"], { region: undefined }),
   labels({ [LABEL_ACTIVE]: "false" }, { active: false }),
   labels({ [LABEL_ACTIVE]: "true" }, {}),
   ...badLabels(LABEL_ACTIVE, [false, "False", "no", ""], {}),
@@ -178,57 +168,31 @@ export const SLICE_CASES: readonly ParserCase[] = [
     fields({ addressType }, undefined, "invalid-object addressType"),
   ),
 
-  fields({ ports: undefined }, { ports: [] }),
-  fields({ ports: "http" }, { ports: [] }, "invalid-object ports"),
+  ports(undefined, []),
+  ports("http", [], "invalid-object ports"),
   ...[0, 65536, 80.5, "80", null].map((port) =>
-    fields(
-      { ports: [{ name: "x", port }, { port: 81 }] },
-      { ports: [{ name: "", protocol: "TCP", port: 81 }] },
-      "invalid-port ports[0].port",
-    ),
+    ports([{ name: "x", port }, { port: 81 }], [PORT_81], "invalid-port ports[0].port"),
   ),
-  fields(
-    { ports: [{ name: "x\n-A", port: 80 }, { port: 81 }] },
-    { ports: [{ name: "", protocol: "TCP", port: 81 }] },
-    "invalid-name ports[0].name",
-  ),
-  fields(
-    { ports: [{ name: "x", port: 80, protocol: "ICMP" }] },
-    { ports: [] },
-    "invalid-protocol ports[0].protocol",
-  ),
-  fields(
-    { ports: [PORT_A, { ...PORT_A, port: 81 }] },
-    { ports: [PORT_A] },
-    "duplicate-port ports[1]",
-  ),
+  ports([{ name: "x\n-A", port: 80 }, { port: 81 }], [PORT_81], "invalid-name ports[0].name"),
+  ports([{ ...PORT_A, protocol: "ICMP" }], [], "invalid-protocol ports[0].protocol"),
+  ports([PORT_A, { ...PORT_A, port: 81 }], [PORT_A], "duplicate-port ports[1]"),
   // Two Service ports may lead to the same target port.
-  fields(
-    { ports: [PORT_A, { ...PORT_A, name: "b" }] },
-    { ports: [PORT_A, { ...PORT_A, name: "b" }] },
-  ),
-  fields(
-    { ports: Array.from({ length: 101 }, (_, i) => ({ ...PORT_A, name: `p${i}` })) },
-    { ports: Array.from({ length: 100 }, (_, i) => ({ ...PORT_A, name: `p${i}` })) },
-    "too-many-ports ports",
-  ),
+  ports([PORT_A, PORT_B], [PORT_A, PORT_B]),
+  ports(PORTS, PORTS.slice(0, 100), "too-many-ports ports"),
 
-  fields({ endpoints: undefined }, { endpoints: [] }),
-  fields({ endpoints: null }, { endpoints: [] }),
+  ...[undefined, null].map((endpoints) => fields({ endpoints }, { endpoints: [] })),
   fields({ endpoints: {} }, { endpoints: [] }, "invalid-object endpoints"),
-  fields({ endpoints: many(1000) }, { endpoints: manyRead(1000) }),
-  fields({ endpoints: many(1001) }, { endpoints: manyRead(1000) }, "too-many-endpoints endpoints"),
+  fields({ endpoints: MANY.slice(0, 1000) }, { endpoints: MANY_READ }),
+  fields({ endpoints: MANY }, { endpoints: MANY_READ }, "too-many-endpoints endpoints"),
   // The plan reports addresses that are listed twice, with their slices.
   endpoint({ addresses: ["10.2.0.9"] }, GOOD),
 
   ...NOT_ADDRESSES.map(([text, reason]) => addressed([text], reason)),
-  addressed(undefined, "invalid-address"),
-  addressed([], "invalid-address"),
-  addressed("10.2.0.1", "invalid-address"),
+  ...[undefined, [], "10.2.0.1"].map((none) => addressed(none, "invalid-address")),
   ...[null, 5, "10.2.0.1", ["10.2.0.1"]].map((raw) =>
     endpoint(raw, undefined, "invalid-address endpoints[1].addresses[0]"),
   ),
-  endpoint({ addresses: ["10.2.0.1", "10.2.0.2"] }, { address: "10.2.0.1", condition: "ready" }),
+  endpoint({ addresses: ["10.2.0.1", "10.2.0.2"] }, READ),
   addressed(["fd00::1"], "wrong-family"),
   ...["127.0.0.1", "127.255.0.1"].map((text) => addressed([text], "loopback-address")),
   addressed(["169.254.169.254"], "link-local-address"),
@@ -267,14 +231,8 @@ export const SLICE_CASES: readonly ParserCase[] = [
       `invalid-object endpoints[1].conditions.${name}`,
     ),
   ),
-  endpoint(
-    { addresses: ["10.2.0.1"], nodeName: "n1.example", zone: "eu-west-a" },
-    { address: "10.2.0.1", condition: "ready", nodeName: "n1.example", zone: "eu-west-a" },
-  ),
-  ...["N1", "__proto__", "n1\n", 5].map((nodeName) => unread({ nodeName }, "invalid-name")),
-  ...["eu west", "__proto__", "a\n", 5].map((zone) => unread({ zone }, "invalid-label")),
-  endpoint(
-    { addresses: ["10.2.0.1"], nodeName: "", zone: null },
-    { address: "10.2.0.1", condition: "ready" },
-  ),
+  endpoint({ addresses: ["10.2.0.1"], ...PLACE }, { ...READ, ...PLACE }),
+  ...unread("nodeName", "invalid-name", ["N1", "__proto__", "n1\n", 5]),
+  ...unread("zone", "invalid-label", ["eu west", "__proto__", "a\n", 5]),
+  endpoint({ addresses: ["10.2.0.1"], nodeName: "", zone: null }, READ),
 ];

@@ -80,3 +80,19 @@ export function status({ status }: ImportWanted, seen: ImportFact, now = 0): Man
 export function spec(wanted: ImportWanted | undefined): unknown {
   return wanted?.object?.spec;
 }
+
+/** The VIPs of the applied object. */
+export function ipsOf(wanted: ImportWanted | undefined): readonly string[] {
+  return (spec(wanted) as { readonly ips: readonly string[] }).ips;
+}
+
+/** `status reason: message` of the condition Ready that it claims. */
+export function readyOf(
+  wanted: { readonly status?: ImportWanted["status"] | undefined } | undefined,
+): string {
+  const [claim] = wanted?.status?.claims ?? [];
+  return `${claim?.status} ${claim?.reason}: ${claim?.message}`;
+}
+
+/** A dispute in which one VIP is another import's. */
+export const taken = (ip: string) => (vip: string) => (vip === ip ? "vip-conflict" : undefined);

@@ -66,39 +66,30 @@ function sizeOf(fake: FakeIptables): { nat: string; filter: string } {
   return { nat: size("nat"), filter: size("filter") };
 }
 
+const of = (imports: number, endpoints: number, more: Partial<World> = {}): World => ({
+  ...{ imports, endpoints },
+  ...more,
+});
+const AFFINITY = { spec: { sessionAffinity: "ClientIP" } };
+
 const BUDGETS: readonly [string, World, string, string][] = [
-  ["nothing", { imports: 0, endpoints: 0 }, "2/4", "1/5"],
-  ["an import without endpoints: one rule", { imports: 1, endpoints: 0 }, "2/5", "1/5"],
-  [
-    "1 x 1: a chain for the import, a rule for the endpoint",
-    { imports: 1, endpoints: 1 },
-    "3/6",
-    "1/5",
-  ],
-  ["1 x 3", { imports: 1, endpoints: 3 }, "3/8", "1/5"],
-  ["1 x 100", { imports: 1, endpoints: 100 }, "3/105", "1/5"],
-  ["10 x 3", { imports: 10, endpoints: 3 }, "12/44", "1/5"],
-  ["16 VIPs: the last that need no tree", { imports: 16, endpoints: 1 }, "18/36", "1/5"],
-  ["17 VIPs", { imports: 17, endpoints: 1 }, "20/39", "1/5"],
-  ["100 x 3", { imports: 100, endpoints: 3 }, "109/411", "1/5"],
-  ["1000 x 3", { imports: 1000, endpoints: 3 }, "1069/4071", "1/5"],
-  ["10 x 3, two ports", { imports: 10, endpoints: 3, ports: 2 }, "22/84", "1/5"],
-  [
-    "10 x 3, affinity: a second rule for each endpoint",
-    { imports: 10, endpoints: 3, spec: { sessionAffinity: "ClientIP" } },
-    "12/74",
-    "1/5",
-  ],
-  ["1 explicit VIP: five jumps", { imports: 1, endpoints: 3, vip: explicit }, "4/11", "2/8"],
-  [
-    "16 explicit VIPs: five jumps each",
-    { imports: 16, endpoints: 3, vip: explicit },
-    "19/116",
-    "2/53",
-  ],
+  ["nothing", of(0, 0), "2/4", "1/5"],
+  ["an import without endpoints: one rule", of(1, 0), "2/5", "1/5"],
+  ["1 x 1: a chain for the import, a rule for the endpoint", of(1, 1), "3/6", "1/5"],
+  ["1 x 3", of(1, 3), "3/8", "1/5"],
+  ["1 x 100", of(1, 100), "3/105", "1/5"],
+  ["10 x 3", of(10, 3), "12/44", "1/5"],
+  ["16 VIPs: the last that need no tree", of(16, 1), "18/36", "1/5"],
+  ["17 VIPs", of(17, 1), "20/39", "1/5"],
+  ["100 x 3", of(100, 3), "109/411", "1/5"],
+  ["1000 x 3", of(1000, 3), "1069/4071", "1/5"],
+  ["10 x 3, two ports", of(10, 3, { ports: 2 }), "22/84", "1/5"],
+  ["10 x 3, affinity: a second rule for each endpoint", of(10, 3, AFFINITY), "12/74", "1/5"],
+  ["1 explicit VIP: five jumps", of(1, 3, { vip: explicit }), "4/11", "2/8"],
+  ["16 explicit VIPs: five jumps each", of(16, 3, { vip: explicit }), "19/116", "2/53"],
   [
     "17 explicit VIPs: five jumps in all, and three trees",
-    { imports: 17, endpoints: 3, vip: explicit },
+    of(17, 3, { vip: explicit }),
     "25/96",
     "4/26",
   ],
@@ -109,6 +100,8 @@ for (const [name, world, nat, filter] of BUDGETS) {
     assert.deepEqual(sizeOf(kernel(world)), { nat, filter });
   });
 }
+
+const HTTP = { protocol: "tcp", port: 80 } as const;
 
 test("IPv6 has as many chains and rules as IPv4", () => {
   const [four, six] = FAMILIES.map((family) =>
@@ -121,14 +114,13 @@ test("the number of rules evaluated for a first packet grows slowly with the num
   const worst = (imports: number) => {
     const fake = kernel({ imports, endpoints: 1, vip: scattered });
     const asked = [...Array(imports).keys()].flatMap((i) => {
-      const outcomes = trace(fake.tables, {
+      const packet = {
         from: "pod",
         source: "10.1.0.13",
         destination: scattered(i),
-        protocol: "tcp",
-        port: 80,
-      });
-      return outcomes.map((outcome) => outcome.asked);
+        ...HTTP,
+      } as const;
+      return trace(fake.tables, packet).map((outcome) => outcome.asked);
     });
     return Math.max(...asked);
   };
@@ -138,13 +130,11 @@ test("the number of rules evaluated for a first packet grows slowly with the num
 test("a hairpin is found by two rules for each bit of an address, however many endpoints there are", () => {
   const evaluated = (endpoints: number) => {
     const fake = kernel({ imports: 1, endpoints });
-    const packet = { from: "pod", source: "10.2.0.1", protocol: "tcp", port: 80 } as const;
+    const packet = { from: "pod", source: "10.2.0.1", ...HTTP } as const;
     const outcomes = trace(fake.tables, { ...packet, destination: inRow("IPv4")(0) });
     const [own, ...others] = outcomes.filter(({ fate }) => "masquerade" in fate && fate.masquerade);
-    assert.deepEqual(
-      [own?.fate, others],
-      [{ fate: "sent", to: "10.2.0.1:80", masquerade: true }, []],
-    );
+    const sent = { fate: "sent", to: "10.2.0.1:80", masquerade: true };
+    assert.deepEqual([own?.fate, others], [sent, []]);
     return own?.asked;
   };
   assert.deepEqual([16, 100, 400].map(evaluated), [71, 71, 71]);
@@ -153,16 +143,8 @@ test("a hairpin is found by two rules for each bit of an address, however many e
 test("one rule in each of our hooks is evaluated for traffic to other addresses", () => {
   const fake = kernel({ imports: 100, endpoints: 3 });
   for (const from of ["pod", "host"] as const) {
-    const packet = {
-      from,
-      source: "10.1.0.13",
-      destination: "10.2.0.1",
-      protocol: "tcp",
-      port: 80,
-    } as const;
-    assert.deepEqual(
-      trace(fake.tables, packet).map(({ asked }) => asked),
-      [3],
-    );
+    const packet = { from, source: "10.1.0.13", destination: "10.2.0.1", ...HTTP };
+    const asked = trace(fake.tables, packet).map(({ asked }) => asked);
+    assert.deepEqual(asked, [3]);
   }
 });

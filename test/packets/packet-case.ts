@@ -56,10 +56,11 @@ export interface Arrival {
 export function packetCase(
   name: string,
   objects: readonly object[],
-  flows: readonly Flow[],
+  flows: readonly (Flow | readonly Flow[])[],
   more: Partial<Pick<PacketCase, "real" | "masquerade" | "node">> = {},
 ): PacketCase {
-  return { name, real: true, masquerade: "none", node: (home) => home, objects, flows, ...more };
+  const usual = { real: true, masquerade: "none", node: (home: NodeFact) => home } as const;
+  return { name, ...usual, objects, flows: flows.flat(), ...more };
 }
 
 /** A target of this protocol. */
@@ -70,6 +71,9 @@ export const sctp = (address: string, port: number): Target => ({
   address,
   port,
 });
+
+/** TCP port 80 of these addresses. */
+export const http = (...addresses: readonly string[]) => addresses.map((one) => tcp(one, 80));
 
 /** Arrival at a pod, with the client's own address. */
 export const at = (pod: string, port = 8080): Arrival => ({ pod, port, masquerade: false });
@@ -89,6 +93,15 @@ export function flow(
   again: readonly Target[] = [],
 ): Flow {
   return { from, to, expect: isExpectation(expected) ? expected : arrivals(expected), again };
+}
+
+/** Flows from each of these clients to each of these targets. */
+export function flows(
+  from: string | readonly string[],
+  to: Target | readonly Target[],
+  expected: Expected,
+): Flow[] {
+  return [from].flat().flatMap((one) => [to].flat().map((target) => flow(one, target, expected)));
 }
 
 function isExpectation(expected: Expected): expected is Expectation {

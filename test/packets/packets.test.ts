@@ -89,11 +89,9 @@ function assertEstablished(
   const address = fate.to.slice(0, at).replace(/[[\]]/g, "");
   const boundTo = { address, port: Number(fate.to.slice(at + 1)) };
   const packet: Packet = { ...packetOf(flow.from, flow.to), state: "ESTABLISHED", boundTo };
-  assert.deepEqual(
-    kernel.trace(packet).map((later) => later.fate),
-    [{ fate: "sent", to: fate.to, masquerade: false }],
-    `${where}: established`,
-  );
+  const fates = kernel.trace(packet).map((later) => later.fate);
+  const sent = { fate: "sent", to: fate.to, masquerade: false };
+  assert.deepEqual(fates, [sent], `${where}: established`);
 }
 
 /** A packet without a connection is not rejected with a reset, which could end a live connection. */
@@ -141,10 +139,10 @@ for (const [what, rules, concerns] of [
   });
 }
 
+const HTTP = [{ name: "http", port: 80 }];
+
 test("a client whose pod is removed gets another, and keeps it", () => {
-  const serve = importObject("demo/serve", [VIPS.first], [{ name: "http", port: 80 }], {
-    sessionAffinity: "ClientIP",
-  });
+  const serve = importObject("demo/serve", [VIPS.first], HTTP, { sessionAffinity: "ClientIP" });
   const tables = (...pods: readonly string[]): Tables => {
     const objects = [serve, slice("demo/serve", pods.join(" "))];
     return tablesOf(rendered(objects, homeFact(), "none").get("IPv4"));
@@ -161,10 +159,7 @@ test("a client whose pod is removed gets another, and keeps it", () => {
 });
 
 test("a client keeps its pod on one port although it gets another pod on a port with other endpoints", () => {
-  const ports = [
-    { name: "http", port: 80 },
-    { name: "https", port: 443 },
-  ];
+  const ports = [...HTTP, { name: "https", port: 443 }];
   const http = { name: "http", protocol: "TCP", port: 8080 } as const;
   const https = { name: "https", protocol: "TCP", port: 8443 } as const;
   const objects = [
@@ -181,10 +176,8 @@ test("a client keeps its pod on one port although it gets another pod on a port 
     const [there, ...others] = trace(tables, packet(443), first.memory);
     assert.deepEqual([there && hostOf(there), others], [addressAt("c1/n1/a", "IPv4"), []]);
     const again = trace(tables, packet(80), there?.memory);
-    assert.deepEqual(
-      again.map(({ fate }) => fate),
-      [first.fate],
-    );
+    const fates = again.map(({ fate }) => fate);
+    assert.deepEqual(fates, [first.fate]);
   }
 });
 
@@ -192,17 +185,12 @@ for (const others of [0, 18]) {
   test(`an explicit VIP that is a pod's address, with ${others} others, does not affect that pod's established connections`, () => {
     const claimed = addressAt("c2/n1/a", "IPv4");
     const more = Array.from({ length: others }, (_, i) => `198.51.100.${i + 1}`);
-    const objects = [importObject("demo/greedy", [claimed, ...more], [{ name: "http", port: 80 }])];
+    const objects = [importObject("demo/greedy", [claimed, ...more], HTTP)];
     const tables = tablesOf(rendered(objects, homeFact(), "none").get("IPv4"));
-    const reply = {
-      from: "pod",
-      source: addressAt("c1/n1/a", "IPv4"),
-      destination: claimed,
-      protocol: "tcp",
-      port: 40_000,
-    } as const;
-    const fates = (state: "NEW" | "ESTABLISHED", port = 40_000) =>
-      trace(tables, { ...reply, port, state }).map(({ fate }) => fate.fate);
+    const fates = (state: "NEW" | "ESTABLISHED", port = 40_000) => {
+      const packet = packetOf("c1/n1/a", { protocol: "tcp", address: claimed, port });
+      return trace(tables, { ...packet, state }).map(({ fate }) => fate.fate);
+    };
     assert.deepEqual(fates("ESTABLISHED"), ["untouched"]);
     assert.deepEqual(fates("ESTABLISHED", 80), ["untouched"]);
     assert.deepEqual(fates("NEW"), ["untouched"]);
@@ -211,12 +199,10 @@ for (const others of [0, 18]) {
 }
 
 test("997 endpoints get equal shares", () => {
-  const serve = importObject("demo/serve", [VIPS.first], [{ name: "http", port: 80 }]);
-  const addresses = [...Array(997).keys()].map((i) => ({
-    addresses: [`10.1.${(i >> 7) + 10}.${(i & 127) + 1}`],
-  }));
-  const { metadata, ports } = slice("demo/serve", "c1/n1/a") as Record<string, object>;
-  const big = { kind: "EndpointSlice", addressType: "IPv4", metadata, ports, endpoints: addresses };
+  const serve = importObject("demo/serve", [VIPS.first], HTTP);
+  const addresses = [...Array(997).keys()].map((i) => `10.1.${(i >> 7) + 10}.${(i & 127) + 1}`);
+  const endpoints = addresses.map((address) => ({ addresses: [address] }));
+  const big = { ...slice("demo/serve", "c1/n1/a"), endpoints };
   const tables = tablesOf(rendered([serve, big], homeFact(), "none").get("IPv4"));
   const packet = packetOf("c1/n1/client", { protocol: "tcp", address: VIPS.first, port: 80 });
   const chances = chancesOf(trace(tables, packet));

@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
 import { isUsage, usageText } from "../../common/config/usage.ts";
 import { Reflector } from "../../common/kubernetes/reflector.ts";
@@ -9,11 +10,11 @@ import { registryNamespace } from "../../controller/registry/names.ts";
 import { Controller } from "../../controller/sync/controller.ts";
 import { FakeClock } from "../doubles/fake-clock.ts";
 import { logLines } from "../doubles/log-lines.ts";
-import { at, type Fields } from "../doubles/memory/fields.ts";
+import { at } from "../doubles/memory/fields.ts";
 import { MemoryApiServer, type Written } from "../doubles/memory/memory-api-server.ts";
 import { Mortal } from "../doubles/memory/mortal.ts";
 import { POD_RANGES } from "../generators/pod-ranges.ts";
-import { KINDS, keyOf, type Serving, serviceManifests } from "./cluster-manifests.ts";
+import { ClusterObjects } from "./cluster-objects.ts";
 
 interface Replica {
   readonly controller: Controller;
@@ -21,12 +22,11 @@ interface Replica {
 }
 
 /** A cluster in memory, with the namespace shop: an API server, and the controller, which may come and go. */
-export class MemoryCluster {
+export class MemoryCluster extends ClusterObjects {
   /** What it calls itself. */
   readonly id: string;
   /** What it is called here. */
   readonly name: string;
-  readonly server: MemoryApiServer;
   readonly log: readonly string[];
   readonly metrics = new ControllerMetrics();
   /** `--clusterset-cidr` of the next replica. */
@@ -41,13 +41,13 @@ export class MemoryCluster {
   #starts = 0;
 
   constructor(world: ControllerWorld, name: string, id = name) {
+    super(new MemoryApiServer(name, world.clock, world.random));
     const { log, lines } = logLines();
     this.id = id;
     this.name = name;
     this.log = lines;
     this.#write = log;
     this.#world = world;
-    this.server = new MemoryApiServer(name, world.clock, world.random);
     for (const name of ["kube-system", "clusterset-proxy", "shop"]) this.namespace(name);
   }
 
@@ -115,165 +115,47 @@ export class MemoryCluster {
     this.#replicas.shift()?.life.kill();
   }
 
-  namespace(name: string): void {
-    this.apply({ kind: "Namespace", metadata: { name } });
-  }
-
-  /** What an author applies. */
-  apply(manifest: Fields): void {
-    const kind = KINDS[String(manifest.kind)] ?? "";
-    this.server.objects.apply(kind, keyOf(manifest), manifest, "author");
-  }
-
-  delete(kind: string, key: string): void {
-    this.server.objects.delete(KINDS[kind] ?? "", key);
-  }
-
-  /** A Service with these endpoints; `dead` ones are not ready. */
-  serve(
-    key: string,
-    addresses: readonly string[],
-    dead: readonly string[] = [],
-    port: number = 80,
-  ): void {
-    this.serveAs(key, addresses, { ports: [`http ${port}`], dead });
-  }
-
-  /** The same, with more to say of the Service. Kubernetes updates its slices afterwards. */
-  serveAs(key: string, addresses: readonly string[], serving: Serving = {}): void {
-    const isThere = (slice: string) => this.server.objects.get("endpointslices", slice);
-    for (const manifest of serviceManifests(key, addresses, serving)) {
-      // Kubernetes empties the slice of a family that a Service had, and makes none of one that it never had.
-      const isEmpty = manifest.addressType === "IPv6" && manifest.endpoints?.length === 0;
-      if (!isEmpty || isThere(keyOf(manifest)) !== undefined) this.apply(manifest);
-    }
-  }
-
-  export(key: string): void {
-    const [namespace = "", name = ""] = key.split("/");
-    this.apply({ kind: "ServiceExport", metadata: { namespace, name } });
-  }
-
-  /** A Service with these endpoints, and its export. */
-  offer(key: string, addresses: readonly string[]): void {
-    this.serve(key, addresses);
-    this.export(key);
-  }
-
   /** What an operator writes on the ClusterProperty that names the cluster. */
   annotate(annotations: Readonly<Record<string, string>>): void {
     const metadata = { name: "cluster.clusterset.k8s.io", annotations };
     this.apply({ kind: "ClusterProperty", metadata, spec: { value: this.id } });
   }
 
-  /** Introduces another cluster; `way`: how it is reached, `scope`: annotations that limit what it may export. */
-  introduce(peer: string, way = `to ${peer}`, scope: Readonly<Record<string, string>> = {}): void {
-    this.apply({
-      kind: "Secret",
-      metadata: {
-        namespace: "clusterset-proxy",
-        name: `peer-${peer}`,
-        labels: { "clusterset-proxy.io/peer": peer },
-        annotations: { ...POD_RANGES, ...scope },
-      },
-      data: { kubeconfig: Buffer.from(way).toString("base64") },
-    });
+  /** After so long, it imports these, and nothing else. */
+  async importsAfter(ms: number, all: Record<string, string>, why?: string): Promise<void> {
+    await this.#world.pass(ms);
+    assert.deepEqual(this.imported(), all, why);
   }
 
-  /** What is imported: by name, the VIP and the state of each endpoint, in order. */
-  imported(): Record<string, string> {
-    const all: Record<string, string> = {};
-    for (const object of this.server.objects.list("serviceimports")) {
-      if (at(object, ["metadata", "labels", "clusterset-proxy.io/record"]) !== undefined) continue;
-      const key = keyOf(object);
-      const ips = at(object, ["spec", "ips"]);
-      const has = Array.isArray(ips) && ips.length > 0;
-      all[key] = [has ? "vip" : "no vip", ...this.#endpointsOf(key)].join(" ");
-    }
-    return all;
+  /** After so long, the import of this name is as `imported` has it; undefined: there is none. */
+  async importAfter(ms: number, key: string, is: string | RegExp | undefined, why?: string) {
+    await this.#world.pass(ms);
+    isAs(this.imported()[key], is, why);
   }
 
-  /** Status, reason and message of a condition of an export or import; nothing where there is no condition. */
-  condition(
-    resource: "serviceexports" | "serviceimports",
-    key: string,
-    type = "Ready",
-  ): Partial<Record<"status" | "reason" | "message", string>> {
-    const conditions = at(this.server.objects.get(resource, key), ["status", "conditions"]);
-    const all: unknown[] = Array.isArray(conditions) ? conditions : [];
-    return all.find((one) => at(one, ["type"]) === type) ?? {};
+  /** After so long, the condition Ready of an import is as `ready` has it. */
+  async readyAfter(ms: number, is: string | RegExp, key?: string): Promise<void> {
+    await this.#world.pass(ms);
+    isAs(this.ready(key), is);
   }
 
-  /** Status, reason and message of the condition Ready of an import or export. */
-  ready(
-    key = "shop/web",
-    resource: "serviceexports" | "serviceimports" = "serviceimports",
-  ): string {
-    const { status = "", reason = "", message = "" } = this.condition(resource, key);
-    return `${status} ${reason} ${message}`.trim();
+  /** The same, in the time from now on, in which something may happen first. */
+  async writesIn(ms: number, kind?: string, act?: () => void | Promise<void>): Promise<Written[]> {
+    const { length } = this.server.writes;
+    await act?.();
+    await this.#world.pass(ms);
+    return this.writesAfter(length, kind);
   }
 
-  /** Events of objects of a kind: type, reason and message, with how many one stands for. */
-  events(kind: string, ...reasons: readonly string[]): string[] {
-    return this.server.objects
-      .list("events")
-      .filter((event) => at(event, ["involvedObject", "kind"]) === kind)
-      .filter(({ reason }) => reasons.length === 0 || reasons.includes(String(reason)))
-      .map(({ type, reason, count, message }) => {
-        const times = Number(count) > 1 ? ` x${String(count)}` : "";
-        return `${String(type)} ${String(reason)}${times}: ${String(message)}`;
-      });
+  /** The same, with a restart of the controller first. */
+  writesAfterRestart(ms: number, kind?: string): Promise<Written[]> {
+    return this.writesIn(ms, kind, () => this.restart());
   }
+}
 
-  /** What imported slices of a service tell nodes of endpoints that leave or return. */
-  shifts(name = "shop/web"): unknown[] {
-    return this.#importedSlices()
-      .filter(([key]) => key === name)
-      .map(([, slice]) => at(slice, ["metadata", "annotations", "clusterset-proxy.io/shift"]));
-  }
-
-  /** Imported slices of names that have no import. */
-  orphans(): string[] {
-    const imports = this.imported();
-    return this.#importedSlices().flatMap(([key, slice]) =>
-      imports[key] === undefined ? [keyOf(slice)] : [],
-    );
-  }
-
-  /** VIPs that more than one import has. */
-  sharedVips(): string[] {
-    const vips = this.server.objects
-      .list("serviceimports")
-      .flatMap((object) => at(object, ["spec", "ips"]) ?? [])
-      .map(String);
-    return vips.filter((vip, i) => vips.indexOf(vip) < i);
-  }
-
-  /** What was written by controllers, but for Leases, after so many writes. */
-  writesAfter(count: number): Written[] {
-    return this.server.writes.slice(count).filter(({ kind }) => kind !== "leases");
-  }
-
-  #endpointsOf(name: string): string[] {
-    return this.#importedSlices()
-      .filter(([key]) => key === name)
-      .flatMap(([, slice]) => (Array.isArray(slice.endpoints) ? slice.endpoints : []))
-      .map((endpoint: unknown) => {
-        const [address] = (at(endpoint, ["addresses"]) ?? []) as string[];
-        const ready = at(endpoint, ["conditions", "ready"]) === true;
-        const serving = at(endpoint, ["conditions", "serving"]) === true;
-        return `${address}${ready ? "" : serving ? "(serving)" : "(dead)"}`;
-      })
-      .sort();
-  }
-
-  #importedSlices(): [string, Fields][] {
-    return this.server.objects.list("endpointslices").flatMap((slice): [string, Fields][] => {
-      const name = at(slice, ["metadata", "labels", "multicluster.kubernetes.io/service-name"]);
-      const [namespace = ""] = keyOf(slice).split("/");
-      return typeof name === "string" ? [[`${namespace}/${name}`, slice]] : [];
-    });
-  }
+function isAs(text: string | undefined, is: string | RegExp | undefined, why?: string): void {
+  if (is instanceof RegExp) assert.match(text ?? "", is, why);
+  else assert.equal(text, is, why);
 }
 
 /** A cluster for each name, in the same order. */
@@ -319,6 +201,13 @@ export class ControllerWorld<const Names extends readonly string[] = readonly st
   /** Clusters that publish on a hub; each calls itself what is before a hyphen: `c1-other` is another c1. */
   static withHub<const Ids extends readonly string[]>(ids: Ids, random?: () => number) {
     return ControllerWorld.of(ids, random, true);
+  }
+
+  /** Two clusters, of which c2 has these flags. */
+  static withFlags(...flags: readonly string[]) {
+    const opened = ControllerWorld.of(["c1", "c2"]);
+    opened.c2.flags = flags;
+    return opened;
   }
 
   cluster(id: string): MemoryCluster {
@@ -387,11 +276,4 @@ export class ControllerWorld<const Names extends readonly string[] = readonly st
   async #settle(): Promise<void> {
     for (let turn = 0; turn < 4; turn++) await setImmediate();
   }
-}
-
-/** Two clusters, of which c2 has these flags. */
-export function worldWith(...flags: readonly string[]) {
-  const opened = ControllerWorld.of(["c1", "c2"]);
-  opened.c2.flags = flags;
-  return opened;
 }

@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import { debugView } from "../../controller/observe/debug.ts";
 import { at, type Fields } from "../doubles/memory/fields.ts";
 import { ControllerWorld, type MemoryCluster } from "./controller-world.ts";
@@ -9,10 +10,8 @@ export const SOURCE = "multicluster.kubernetes.io/source-cluster";
 export const MANAGER = "cluster-ip-failover.clusterset-proxy.io";
 
 /** What an owner writes on the Service, or on another object. */
-export function ask({ server }: MemoryCluster, value: string, kind = "services", key = KEY): void {
-  const [namespace, name] = key.includes("/") ? key.split("/") : [undefined, key];
-  const metadata = { ...(namespace && { namespace }), name, annotations: { [ASK]: value } };
-  server.objects.apply(kind, key, { metadata }, "owner");
+export function ask(cluster: MemoryCluster, value: string, kind = "services", key = KEY): void {
+  cluster.edit(kind, key, { metadata: { annotations: { [ASK]: value } } });
 }
 
 export function slicesOf({ server }: MemoryCluster): Fields[] {
@@ -37,7 +36,10 @@ export function reasonOf({ controller }: MemoryCluster): string | undefined {
   return view?.failover?.find(({ service }) => service === KEY)?.because;
 }
 
-/** Three clusters, c1 and c2 in one region, that all serve and export the Service; c1 asks for failover. */
+/**
+ * Three clusters, c1 and c2 in one region, that all serve and export the Service; c1 asks for failover. `leadsTo`: after so
+ * long, it has these endpoints.
+ */
 export async function open(...flags: readonly string[]) {
   const { world, c1, c2, c3 } = ControllerWorld.of(["c1", "c2", "c3"]);
   for (const [i, cluster] of world.clusters.entries()) {
@@ -47,5 +49,9 @@ export async function open(...flags: readonly string[]) {
   c1.flags = ["--region", "eu", ...flags];
   ask(c1, "true");
   await world.run(20_000);
-  return { world, c1, c2, c3 };
+  const leadsTo = async (ms: number, endpoints: readonly string[], why?: string) => {
+    await world.pass(ms);
+    assert.deepEqual(failover(c1), endpoints, why);
+  };
+  return { world, c1, c2, c3, leadsTo };
 }

@@ -1,9 +1,11 @@
+import type { NodeFact } from "../../../agent/model/facts.ts";
 import { ANNOTATION_PREVIOUS_IPS } from "../../../api/keys.ts";
+import { servicePorts } from "../../generators/export-records.ts";
 import { cidr } from "../../generators/facts.ts";
 import { importObject } from "../../generators/objects.ts";
 import { addressAt, CLIENT, HOME, VIPS } from "../address-plan.ts";
 import { slice } from "../objects.ts";
-import { flow, type PacketCase, packetCase, tcp, udp } from "../packet-case.ts";
+import { flow, flows, http, type PacketCase, packetCase, tcp, udp } from "../packet-case.ts";
 
 const KEY = "demo/serve";
 const FAR = "demo/far";
@@ -24,8 +26,7 @@ const lead = (ips: readonly string[]) => [
   slice(KEY, "c1/n1/a"),
   slice(KEY, "c1/n1/a", V6),
 ];
-const arrive = (ips: readonly string[]) =>
-  ips.flatMap((ip) => [flow(CLIENT, tcp(ip, 80), "c1/n1/a")]);
+const arrive = (ips: readonly string[]) => flows(CLIENT, http(...ips), "c1/n1/a");
 
 /** Where the import beside leads to: an endpoint, and an explicit VIP of the other import. */
 const ENDPOINT = {
@@ -39,13 +40,11 @@ const beside = (ips: readonly string[]) => [
   slice(FAR, "c2/n1/a"),
   slice(FAR, "c2/n1/a", V6),
 ];
-const BESIDE = [CLIENT, HOME].flatMap((from) => [
-  flow(from, tcp(VIPS.far, 80), "c2/n1/a"),
-  flow(from, tcp(VIPS.six, 80), "c2/n1/a"),
+const BESIDE = [
+  flows([CLIENT, HOME], http(VIPS.far, VIPS.six), "c2/n1/a"),
   // The VIP is not programmed (`vip-in-use`): the endpoint keeps its address.
-  flow(from, tcp(ENDPOINT.IPv4, 8080), "untouched"),
-  flow(from, tcp(ENDPOINT.IPv6, 8080), "untouched"),
-]);
+  flows([CLIENT, HOME], [tcp(ENDPOINT.IPv4, 8080), tcp(ENDPOINT.IPv6, 8080)], "untouched"),
+];
 
 const OLD_RANGES = "241.0.0.0/8,fd00:241::/108";
 const NEW_RANGES = "242.0.0.0/8,fd00:242::/108";
@@ -65,21 +64,17 @@ export const ADDRESS_CASES: readonly PacketCase[] = [
     arrive([VIPS.first, VIPS.second, VIPS.far]),
   ),
   packetCase("VIPs in all parts of the prefix tree", lead(TREE), [
-    ...arrive(TREE),
-    flow(CLIENT, tcp("241.0.0.15", 80), "refused"),
-    flow(CLIENT, tcp("241.0.17.1", 80), "refused"),
-    flow(CLIENT, tcp("241.128.0.1", 80), "refused"),
+    arrive(TREE),
+    flows(CLIENT, http("241.0.0.15", "241.0.17.1", "241.128.0.1"), "refused"),
   ]),
   packetCase("an explicit VIP outside the ClusterSet CIDR", lead([VIPS.explicit]), [
-    flow(CLIENT, tcp(VIPS.explicit, 80), "c1/n1/a"),
-    flow(HOME, tcp(VIPS.explicit, 80), "c1/n1/a"),
+    flows([CLIENT, HOME], http(VIPS.explicit), "c1/n1/a"),
   ]),
   packetCase(
     "a port of an explicit VIP without an endpoint is refused",
     [importObject(KEY, [VIPS.explicit, VIPS.explicitSix], [HTTP])],
     [
-      flow(CLIENT, tcp(VIPS.explicit, 80), "refused"),
-      flow(HOME, tcp(VIPS.explicit, 80), "refused"),
+      flows([CLIENT, HOME], http(VIPS.explicit), "refused"),
       flow(CLIENT, tcp(VIPS.explicitSix, 80), "refused"),
     ],
   ),
@@ -87,10 +82,8 @@ export const ADDRESS_CASES: readonly PacketCase[] = [
     "other ports of an explicit VIP belong to the owner of the address",
     lead([VIPS.explicit, VIPS.explicitSix]),
     [
-      flow(CLIENT, tcp(VIPS.explicit, 81), "unserved"),
-      flow(CLIENT, udp(VIPS.explicit, 80), "unserved"),
-      flow(HOME, tcp(VIPS.explicit, 81), "unserved"),
-      flow(CLIENT, tcp(VIPS.explicitSix, 81), "unserved"),
+      flows([CLIENT, HOME], tcp(VIPS.explicit, 81), "unserved"),
+      flows(CLIENT, [udp(VIPS.explicit, 80), tcp(VIPS.explicitSix, 81)], "unserved"),
     ],
     { real: false },
   ),
@@ -111,11 +104,11 @@ export const ADDRESS_CASES: readonly PacketCase[] = [
     { real: false },
   ),
   packetCase("an explicit VIP beside one in the CIDR", lead([VIPS.explicit, VIPS.first]), [
-    ...arrive([VIPS.explicit, VIPS.first]),
+    arrive([VIPS.explicit, VIPS.first]),
     flow(CLIENT, tcp(VIPS.first, 81), "refused"),
   ]),
   packetCase(`${MANY_EXPLICIT.length} explicit VIPs`, lead([...MANY_EXPLICIT, VIPS.first]), [
-    ...arrive([...MANY_EXPLICIT, VIPS.first]),
+    arrive([...MANY_EXPLICIT, VIPS.first]),
     flow(HOME, tcp("198.51.100.8", 80), "c1/n1/a"),
     flow(CLIENT, tcp(VIPS.unknown, 80), "refused"),
   ]),
@@ -123,8 +116,7 @@ export const ADDRESS_CASES: readonly PacketCase[] = [
     `the neighbours of ${MANY_EXPLICIT.length} explicit VIPs are untouched`,
     lead(MANY_EXPLICIT),
     [
-      flow(CLIENT, tcp("198.51.100.2", 80), "untouched"),
-      flow(CLIENT, tcp("203.0.113.201", 80), "untouched"),
+      flows(CLIENT, http("198.51.100.2", "203.0.113.201"), "untouched"),
       flow(HOME, tcp("192.0.2.1", 80), "untouched"),
     ],
     { real: false },
@@ -156,36 +148,24 @@ export const ADDRESS_CASES: readonly PacketCase[] = [
         slice(FAR, "c1/n1/b", V6),
       ],
       [
-        ...arrive([VIPS.first, VIPS.six, "242.0.0.10", "fd00:242::10"]),
-        flow(HOME, tcp(VIPS.first, 80), "c1/n1/a"),
-        flow(HOME, tcp("242.0.0.10", 80), "c1/n1/a"),
-        ...[VIPS.far, "fd00:242::77", ...SCATTERED].map((ip) =>
-          flow(CLIENT, tcp(ip, 80), "c1/n1/b"),
-        ),
-        ...[VIPS.unknown, VIPS.sixUnknown, "242.0.0.99", "fd00:242::99"].map((ip) =>
-          flow(CLIENT, tcp(ip, 80), "refused"),
-        ),
-        flow(CLIENT, tcp(VIPS.first, 81), "refused"),
-        flow(CLIENT, udp("242.0.0.10", 80), "refused"),
+        arrive([VIPS.first, VIPS.six, "242.0.0.10", "fd00:242::10"]),
+        flows(HOME, http(VIPS.first, "242.0.0.10"), "c1/n1/a"),
+        flows(CLIENT, http(VIPS.far, "fd00:242::77", ...SCATTERED), "c1/n1/b"),
+        flows(CLIENT, http(VIPS.unknown, VIPS.sixUnknown), "refused"),
+        flows(CLIENT, http("242.0.0.99", "fd00:242::99"), "refused"),
+        flows(CLIENT, [tcp(VIPS.first, 81), udp("242.0.0.10", 80)], "refused"),
       ],
-      { node: (home) => ({ ...home, clusterSetCidrs: ranges.join().split(",").map(cidr) }) },
+      { node: withRanges(ranges.join()) },
     ),
   ),
   packetCase(
     "a range and a part of it: VIPs of both",
     lead(["241.0.0.10", "241.7.0.10", ...SCATTERED.filter((ip) => ip.startsWith("241."))]),
     [
-      ...arrive(["241.0.0.10", "241.7.0.10"]),
-      ...arrive(SCATTERED.filter((ip) => ip.startsWith("241."))),
-      flow(CLIENT, tcp("241.0.0.99", 80), "refused"),
-      flow(CLIENT, tcp("241.7.0.99", 80), "refused"),
+      arrive(["241.0.0.10", "241.7.0.10", ...SCATTERED.filter((ip) => ip.startsWith("241."))]),
+      flows(CLIENT, http("241.0.0.99", "241.7.0.99"), "refused"),
     ],
-    {
-      node: (home) => ({
-        ...home,
-        clusterSetCidrs: ["241.0.0.0/16", "241.0.0.0/8", "fd00:241::/108"].map(cidr),
-      }),
-    },
+    { node: withRanges("241.0.0.0/16,241.0.0.0/8,fd00:241::/108") },
   ),
   packetCase(
     "IPv6 explicit VIPs, one and many",
@@ -202,10 +182,8 @@ export const ADDRESS_CASES: readonly PacketCase[] = [
     ],
     [
       flow(CLIENT, tcp(VIPS.first, 80), "c1/n1/a c1/n1/b"),
-      flow(CLIENT, tcp(VIPS.six, 80), "c2/n1/a"),
-      flow(HOME, tcp(VIPS.six, 80), "c2/n1/a"),
-      flow(CLIENT, tcp(VIPS.six, 81), "refused"),
-      flow(CLIENT, udp(VIPS.six, 80), "refused"),
+      flows([CLIENT, HOME], http(VIPS.six), "c2/n1/a"),
+      flows(CLIENT, [tcp(VIPS.six, 81), udp(VIPS.six, 80)], "refused"),
     ],
   ),
   packetCase(
@@ -221,16 +199,10 @@ export const ADDRESS_CASES: readonly PacketCase[] = [
   packetCase(
     "IPv6 affinity and UDP",
     [
-      importObject(KEY, [VIPS.six], [HTTP, { name: "dns", port: 53, protocol: "UDP" }], {
+      importObject(KEY, [VIPS.six], servicePorts("http 80, dns 53/UDP"), {
         sessionAffinity: "ClientIP",
       }),
-      slice(KEY, "c1/n1/a c1/n1/b", {
-        ...V6,
-        ports: [
-          { name: "http", protocol: "TCP", port: 8080 },
-          { name: "dns", protocol: "UDP", port: 5353 },
-        ],
-      }),
+      slice(KEY, "c1/n1/a c1/n1/b", { ...V6, ports: servicePorts("http 8080, dns 5353/UDP") }),
     ],
     [
       flow(CLIENT, udp(VIPS.six, 53), "c1/n1/a:5353 c1/n1/b:5353", [
@@ -240,6 +212,11 @@ export const ADDRESS_CASES: readonly PacketCase[] = [
     ],
   ),
 ];
+
+/** A node whose agent has these ClusterSet CIDRs. */
+function withRanges(ranges: string) {
+  return (home: NodeFact) => ({ ...home, clusterSetCidrs: ranges.split(",").map(cidr) });
+}
 
 function annotated(object: object, annotations: Readonly<Record<string, string>>): object {
   const { metadata } = object as { metadata: object };

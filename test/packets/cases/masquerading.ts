@@ -3,11 +3,13 @@ import { FAMILIES } from "../../../api/address.ts";
 import { importObject } from "../../generators/objects.ts";
 import { CLIENT, HOME, VIPS } from "../address-plan.ts";
 import { type SliceOptions, slice } from "../objects.ts";
-import { at, flow, masked, type PacketCase, packetCase, tcp } from "../packet-case.ts";
+import { at, flow, flows, http, masked, type PacketCase, packetCase, tcp } from "../packet-case.ts";
 
 const KEY = "demo/serve";
 const HTTP = [{ name: "http", port: 80, protocol: "TCP" }];
 const SELF = "c1/n1/a";
+
+const ALL = http(VIPS.first, VIPS.six, VIPS.explicit);
 
 const NEAR = importObject(KEY, [VIPS.first, VIPS.six], HTTP);
 const FAR = importObject("demo/far", [VIPS.second], HTTP);
@@ -48,15 +50,13 @@ export const MASQUERADE_CASES: readonly PacketCase[] = [
       `masquerade ${mode}`,
       OBJECTS,
       [
-        flow(CLIENT, tcp(VIPS.first, 80), near(podToNear)),
-        flow(CLIENT, tcp(VIPS.six, 80), near(podToNear)),
+        flows(CLIENT, http(VIPS.first, VIPS.six), near(podToNear)),
         flow(CLIENT, tcp(VIPS.second, 80), [podToFar("c2/n1/a")]),
         flow(CLIENT, tcp(VIPS.explicit, 80), [podToNear("c1/n1/a")]),
         flow(HOME, tcp(VIPS.first, 80), near(hostToNear)),
         flow(HOME, tcp(VIPS.explicit, 80), [hostToNear("c1/n1/a")]),
         // A pod that connects to itself must not see its own address, in any mode.
-        flow(SELF, tcp(VIPS.first, 80), [masked("c1/n1/a"), podToNear("c1/n1/b")]),
-        flow(SELF, tcp(VIPS.six, 80), [masked("c1/n1/a"), podToNear("c1/n1/b")]),
+        flows(SELF, http(VIPS.first, VIPS.six), [masked("c1/n1/a"), podToNear("c1/n1/b")]),
         flow(SELF, tcp(VIPS.explicit, 80), [masked("c1/n1/a")]),
       ],
       { masquerade: mode },
@@ -71,12 +71,11 @@ export const MASQUERADE_CASES: readonly PacketCase[] = [
         EXPLICIT,
         slice("demo/explicit", "c1/n1/a", options),
       ],
-      [VIPS.first, VIPS.six, VIPS.explicit].flatMap((vip) => [
-        flow(SELF, tcp(vip, 80), [masked("c1/n1/a")]),
-        flow(CLIENT, tcp(vip, 80), "c1/n1/a"),
-        // Its address differs in the last bits only.
-        flow("c1/n1/b", tcp(vip, 80), "c1/n1/a"),
-      ]),
+      [
+        flows(SELF, ALL, [masked("c1/n1/a")]),
+        // The address of c1/n1/b differs in the last bits only.
+        flows([CLIENT, "c1/n1/b"], ALL, "c1/n1/a"),
+      ],
       { node: (home) => ({ ...home, podCidrs: [], nodePodCidrs: [] }) },
     ),
   ),
