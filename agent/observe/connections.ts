@@ -1,6 +1,6 @@
 import type { NodeCheck } from "../../api/agent-page.ts";
 import { shown } from "../../api/problem.ts";
-import type { ReflectorState } from "../../common/kubernetes/reflector-events.ts";
+import { isWatchFault, type ReflectorState } from "../../common/kubernetes/reflector-events.ts";
 import type { Logger } from "../../common/log.ts";
 import type { AgentMetrics } from "./metrics.ts";
 
@@ -30,7 +30,7 @@ export class Connections {
     this.#metrics.gauges.sourceWatching.set({ resource }, reason === "watching" ? 1 : 0);
     const lost = this.#lost.get(resource);
     const fields = { resource, reason, ...(detail !== undefined && { detail }) };
-    if (!isUsual(resource, reason)) {
+    if (isWatchFault(resource, reason)) {
       this.#lost.set(resource, reason);
       // Attempts between two failures are states of their own: an outage is logged once, not at every attempt.
       if (lost === reason) return;
@@ -51,15 +51,6 @@ export class Connections {
 function connectionCheck(resource: string, { reason, detail }: ReflectorState): NodeCheck {
   const name = `source-${resource}`;
   if (reason === "watching") return { name, state: "ok" };
-  const state = isUsual(resource, reason) ? "unknown" : "failing";
+  const state = isWatchFault(resource, reason) ? "failing" : "unknown";
   return { name, state, reason, ...(detail !== undefined && { detail: shown(detail) }) };
-}
-
-/** A resource that some clusters do not have. */
-const OPTIONAL = "clusterproperties";
-/** States of a watch that works. */
-const USUAL: readonly ReflectorState["reason"][] = ["watching", "listing", "expired"];
-
-function isUsual(resource: string, reason: ReflectorState["reason"]): boolean {
-  return USUAL.includes(reason) || (reason === "not-served" && resource === OPTIONAL);
 }

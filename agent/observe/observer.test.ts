@@ -34,13 +34,7 @@ const PLAN: ImportPlan = {
   ...{ importKey: "demo/serve", reason: "no-vip" },
   ...{ vips: [], services: [], excluded: [] },
 };
-const PASS = {
-  family: "IPv4",
-  scope: "changed",
-  seconds: 0.01,
-  writes: 1,
-  deletes: 0,
-} as const;
+const PASS = { family: "IPv4", scope: "changed", seconds: 0.01, writes: 1, deletes: 0 } as const;
 
 test("objects of the initial lists are logged for debugging, changes after the first sync as info", () => {
   const { observer, lines } = observed("info");
@@ -69,12 +63,19 @@ test("a failure that repeats is logged once, another one again, and the recovery
   failed(new CodedError("CSP_RESTORE_TIMEOUT", "other family"), "IPv6");
   observer.reconciled({ ...PASS, changedAt: [] });
   observer.reconciled({ ...PASS, changedAt: [] });
-  assert.deepEqual(lines(), [
-    "warn Sync failed; keeping existing rules",
-    "warn Sync failed; keeping existing rules",
-    "warn Sync failed; keeping existing rules",
-    "info Rules are in sync again",
-  ]);
+  const warning = "warn Sync failed; keeping existing rules";
+  assert.deepEqual(lines(), [warning, warning, warning, "info Rules are in sync again"]);
+});
+
+test("drift checks that fail are logged once in each outage, and so is its end", () => {
+  const { observer, lines } = observed("info");
+  const failure = { family: "IPv4", error: new Error("no iptables"), retryIn: 100 } as const;
+  for (const isWell of [false, false, true, true, false, false, true]) {
+    if (isWell) observer.checked("IPv4");
+    else observer.checkFailed(failure);
+  }
+  const outage = ["warn Drift check failed", "info Drift checks succeed again"];
+  assert.deepEqual(lines(), [...outage, ...outage]);
 });
 
 test("a retention is logged when it begins and when it ends, and counted in between", async () => {

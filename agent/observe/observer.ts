@@ -1,3 +1,4 @@
+import type { Family } from "../../api/address.ts";
 import type { ObjectKey } from "../../api/names.ts";
 import type { Problem } from "../../api/problem.ts";
 import type { Clock } from "../../common/clock.ts";
@@ -124,7 +125,6 @@ export class Observer implements AgentEvents {
 
   drifted({ family, drift, repairIn }: Drifted): void {
     for (const { reason } of drift) this.#metrics.counters.driftRepairs.inc({ family, reason });
-    this.#checkFailing.delete(family);
     const [first] = drift;
     if (first === undefined) return;
     const { reason, what, suspect } = first;
@@ -178,6 +178,10 @@ export class Observer implements AgentEvents {
       this.#log.debug("Drift check still fails", fields);
     else this.#log.warn("Drift check failed", fields);
     this.#checkFailing.set(family, words);
+  }
+
+  checked(family: Family): void {
+    if (this.#checkFailing.delete(family)) this.#log.info("Drift checks succeed again", { family });
   }
 
   /** Until the first sync, objects are not news. */

@@ -142,11 +142,28 @@ describe("while nothing changes", () => {
     bench.backend.checkFails = new Error("no iptables");
     await bench.pass(500_000);
     assert.deepEqual(bench.blind.slice(0, 3), [7_500, 15_000, 30_000]);
-    assert.deepEqual([bench.backend.log, bench.failures], [[], []]);
+    assert.deepEqual([bench.backend.log, bench.failures, bench.checked], [[], [], 0]);
     bench.backend.checkFails = undefined;
     bench.backend.drift = [FLUSHED];
     await bench.pass(300_000);
     assert.equal(bench.drifts[0]?.repairIn, 0);
+    assert.notEqual(bench.checked, 0);
+  });
+
+  test("after a pass that failed, no check counts as successful until the kernel is read again", async () => {
+    const { backend } = bench;
+    await bench.pass(10_000);
+    backend.faults.push(...Array<"before">(100).fill("before"));
+    bench.set(B, virtualService({ importKey: B }));
+    const before = bench.checked;
+    for (let seconds = 0; seconds < 20; seconds++) {
+      bench.clock.advance(1_000);
+      await quiet();
+    }
+    assert.equal(bench.checked, before);
+    backend.faults.length = 0;
+    await bench.pass(300_000);
+    assert.notEqual(bench.checked, before);
   });
 
   test("a change does not wait for a check, and that check's result is discarded", async () => {
@@ -329,6 +346,7 @@ describe("garbage that a check finds", () => {
 const UNHEARD = {
   drifted: () => undefined,
   clean: () => undefined,
+  succeeded: () => undefined,
   failed: () => undefined,
   wake: () => undefined,
 };

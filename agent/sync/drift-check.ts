@@ -30,6 +30,8 @@ export interface DriftCheckOptions<Tx> {
   readonly drifted: (drift: readonly Drift[], repairIn: number) => void;
   /** A check of everything that no pass has overlapped found nothing. */
   readonly clean: () => void;
+  /** A check did not fail, whatever it found. */
+  readonly succeeded: () => void;
   /** A check failed; `retryIn`: milliseconds until the next. */
   readonly failed: (error: unknown, retryIn: number) => void;
   /** A complete pass has become due, or there is garbage. */
@@ -173,7 +175,7 @@ export class DriftCheck<Tx> {
 
   /** Returns the milliseconds until the next check, and sets its scope; undefined if there is none. */
   async #check(): Promise<number | undefined> {
-    const { clock, random, check, interval, clean, failed, wake } = this.#options;
+    const { clock, random, check, interval, clean, succeeded, failed, wake } = this.#options;
     const scope = this.#scope;
     const began = clock.now();
     const time = this.#options.processorTime ?? (() => clock.now());
@@ -188,6 +190,7 @@ export class DriftCheck<Tx> {
       if (scope === "gone") this.#interval = next;
       this.#scope = "gone";
       this.#failures = 0;
+      succeeded();
       const isOverlapped = passes !== this.#passes || passes % 2 === 1;
       // What was requested meanwhile follows this one.
       if (scope === "all" && !this.#overdue)

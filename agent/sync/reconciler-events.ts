@@ -71,6 +71,8 @@ export interface ReconcilerEvents {
   drifted(what: Drifted): void;
   /** A drift check failed; rules are written all the same. */
   checkFailed(what: Omit<Failure, "failures">): void;
+  /** A drift check did not fail. */
+  checked(family: Family): void;
   tried(what: Attempt): void;
   quarantined(what: QuarantineChange): void;
   unquarantined(what: QuarantineChange): void;

@@ -113,6 +113,10 @@ export class Reconciler<State, Changes, Tx extends Transaction> {
       interval: (took, reading, scope) => interval.after(family, took, reading, scope),
       drifted: (drift, repairIn) => this.#announcements.drifted(drift, repairIn),
       clean: () => this.#sawInSync(),
+      succeeded: () => {
+        // After a pass that failed, nothing was checked.
+        if (this.#state !== undefined) events.checked(family);
+      },
       failed: (error, retryIn) => events.checkFailed({ family, error, retryIn }),
       wake,
     });

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { test } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import { CertificateAuthority } from "../../test/apiserver/certificates.ts";
@@ -66,6 +66,20 @@ test("a replaced kubeconfig is read; while it is invalid, the last valid one sta
   assert.deepEqual(lines, ["Reading kubeconfig failed; using the last valid one"]);
   fake.writeKubeconfig({ token: "third" });
   assert.equal(await later(), "Bearer third");
+});
+
+test("a kubeconfig that is missing twice is logged twice, also if the same file returns", async () => {
+  await using fake = await FakeApiServer.start();
+  const { later, lines } = await load(fake);
+  const away = `${fake.kubeconfig}.away`;
+  for (let times = 0; times < 2; times++) {
+    renameSync(fake.kubeconfig, away);
+    assert.equal(await later(), "Bearer first");
+    renameSync(away, fake.kubeconfig);
+    assert.equal(await later(), "Bearer first");
+  }
+  const line = "Reading kubeconfig failed; using the last valid one";
+  assert.deepEqual(lines, [line, line]);
 });
 
 /** A user whose token a shell script prints. */

@@ -154,9 +154,11 @@ export class Credentials {
     const { kubeconfig, log, clock } = this.#options;
     try {
       const version = versionOf(kubeconfig);
-      if (version === this.#version) return;
-      this.#loaded = await loadKubeconfig(kubeconfig, clock);
-      this.#version = version;
+      if (version !== this.#version) {
+        this.#loaded = await loadKubeconfig(kubeconfig, clock);
+        this.#version = version;
+      }
+      if (this.#unreadable) log.info("Reading kubeconfig succeeded again");
       this.#unreadable = false;
     } catch (error) {
       if (!this.#unreadable)

@@ -1,5 +1,6 @@
 import type { Reason } from "../../api/reasons.ts";
 import type { FaultReason } from "./api-fault.ts";
+import { CLUSTER_PROPERTIES } from "./kinds.ts";
 
 /**
  * Event handlers of a reflector. An object may be reported again without a change. If a handler throws, the reflector logs
@@ -31,6 +32,12 @@ export interface ReflectorState {
   readonly reason: ReflectorReason;
   /** Message of the fault, for people. */
   readonly detail?: string;
+}
+
+/** True if the watch of `resource` does not work, and would in every cluster. The CRD of ClusterProperties is optional. PURE. */
+export function isWatchFault(resource: string, reason: ReflectorReason): boolean {
+  if (reason === "not-served") return resource !== CLUSTER_PROPERTIES.resource;
+  return reason !== "watching" && reason !== "listing" && reason !== "expired";
 }
 
 /** Reasons of a reflector's state. */

@@ -1,5 +1,4 @@
-import { CLUSTER_PROPERTIES } from "../../common/kubernetes/kinds.ts";
-import type { ReflectorState } from "../../common/kubernetes/reflector-events.ts";
+import { isWatchFault, type ReflectorState } from "../../common/kubernetes/reflector-events.ts";
 import type { LogFields, LogLevel } from "../../common/log.ts";
 import type { LimitedLog } from "../../common/log-rate-limit.ts";
 import { registryNamespace } from "../registry/names.ts";
@@ -31,7 +30,7 @@ export class Connections {
     };
     const write = (level: LogLevel, message: string, fields: LogFields): void =>
       this.#log.write(source, { level, message, fields });
-    if (!isUsual(resource, reason) && reason !== lost) {
+    if (isWatchFault(resource, reason) && reason !== lost) {
       this.#lost.set(source, reason);
       write("warn", "Watch failed; using last known state", fields);
     } else if (reason === "watching" && lost !== undefined) {
@@ -45,11 +44,4 @@ export class Connections {
 export function hintFor(reason: string): { readonly hint?: string } {
   if (reason !== "forbidden" && reason !== "absent") return {};
   return { hint: "check the namespace and its rights, see docs/guides/mesh-or-hub.md" };
-}
-
-/** True for the states of a watch without a fault. */
-function isUsual(resource: string, reason: ReflectorState["reason"]): boolean {
-  // The CRD is optional.
-  if (resource === CLUSTER_PROPERTIES.resource && reason === "not-served") return true;
-  return ["watching", "listing", "expired"].includes(reason);
 }

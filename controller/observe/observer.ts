@@ -33,6 +33,8 @@ const MOST_RETRIES = 4;
 const REFILL_MS = 60_000;
 /** Subject of lines about the local cluster's objects. */
 const OWN = "this cluster";
+/** Subject of lines about the election. */
+const ELECTION = "leader election";
 /** Problems of one object that are logged one by one. */
 const MOST_LINES = 5;
 
@@ -52,7 +54,7 @@ export class Observer {
   readonly #imports = new Map<ObjectKey, ImportLevel>();
   readonly #failovers = new Map<ObjectKey, FailoverResult>();
   readonly #claims = new Map<ObjectKey, readonly Claim[]>();
-  /** The last logged failure of the election. */
+  /** The last logged failure of the election; undefined while its Lease can be reached. */
   #electionFault: FaultReason | undefined;
 
   constructor(log: Logger, metrics: ControllerMetrics, clock: Pick<Clock, "now"> = systemClock) {
@@ -103,7 +105,6 @@ export class Observer {
   }
 
   leader({ reason, holder }: LeaderState): void {
-    this.#electionFault = undefined;
     this.#log.info("Leader election state changed", { reason, holder });
   }
 
@@ -112,11 +113,17 @@ export class Observer {
     const { reason } = fault;
     const isQuiet = isUsual(reason) || reason === this.#electionFault;
     if (!isUsual(reason)) this.#electionFault = reason;
-    this.#log.write({
-      level: isQuiet ? "debug" : "warn",
-      message: "Cannot reach the election Lease; without it, no replica writes",
-      fields: { reason, ...hintFor(reason), error: fault },
-    });
+    const message = "Cannot reach the election Lease; without it, no replica writes";
+    const fields = { reason, ...hintFor(reason), error: fault };
+    this.#write(ELECTION, isQuiet ? "debug" : "warn", message, fields);
+  }
+
+  /** The election Lease was read or written. */
+  electionReached(): void {
+    const was = this.#electionFault;
+    this.#electionFault = undefined;
+    if (was !== undefined)
+      this.#write(ELECTION, "info", "Reached the election Lease again", { was });
   }
 
   /** The action on the registry's Lease has changed. */

@@ -154,6 +154,19 @@ for (const seed of [1, 2, 3, 4, 5]) {
   });
 }
 
+test("two outages of the API server that are shorter than a leader's term are logged once each", async () => {
+  const { world, c1 } = await ControllerWorld.withExport(["c1"], () => 0.5);
+  const logged = () => c1.log.filter((line) => line.startsWith("Cannot reach the election Lease"));
+  await world.pass(10_000);
+  for (const outages of [1, 2]) {
+    c1.server.fail();
+    await world.pass(6_000);
+    c1.server.down = false;
+    await world.pass(30_000);
+    assert.equal(logged().length, outages);
+  }
+});
+
 /** The Lease of c1 in its registry. */
 const CLUSTER_LEASE = "clusterset-registry-c1/cluster";
 test("after a leader is killed right before a renewal, another replica takes over before the cluster is stale, for any --lease-duration", async () => {

@@ -50,7 +50,10 @@ export class WritePermission {
           events.leader(state);
           this.update();
         },
-        looked: () => asked(),
+        looked: () => {
+          asked();
+          events.electionReached();
+        },
         failed: (fault) => {
           asked(fault.reason);
           events.electionFailed(fault);

@@ -2,6 +2,7 @@
 export const SILENT = {
   drifted: () => undefined,
   checkFailed: () => undefined,
+  checked: () => undefined,
   tried: () => undefined,
   quarantined: () => undefined,
   unquarantined: () => undefined,

@@ -46,6 +46,8 @@ export class ReconcilerStage {
   readonly failures: Failure[] = [];
   readonly drifts: Drifted[] = [];
   readonly blind: number[] = [];
+  /** Reports that a drift check did not fail. */
+  checked = 0;
   readonly trials: boolean[] = [];
   /** Quarantined ports: the reason by `ns/name:port PROTOCOL`. */
   readonly quarantined = new Map<string, string>();
@@ -75,6 +77,7 @@ export class ReconcilerStage {
       failed: (failure) => this.failures.push(failure),
       drifted: (drifted) => this.drifts.push(drifted),
       checkFailed: ({ retryIn }) => this.blind.push(retryIn),
+      checked: () => this.checked++,
       tried: ({ accepted }) => this.trials.push(accepted),
       quarantined: (change) => this.quarantined.set(nameOf(change), change.reason),
       unquarantined: (change) => this.quarantined.delete(nameOf(change)),
