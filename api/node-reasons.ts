@@ -30,7 +30,7 @@ export const NODE_REASONS = {
   "conntrack-full": "More than 90 % of the connection tracking table is in use.",
   "not-tested": "The check could not run, or has nothing to test yet.",
   blind:
-    "Probes of the node do not reach a cluster's endpoints that answer clients: silent endpoints there are detected by clients alone.",
+    "Probes of the node do not reach a cluster's endpoints: silent endpoints there are detected by clients alone. In preflight, these endpoints may be dead; otherwise they answer clients.",
   uplink: "No other cluster answers the node: its own uplink may be at fault.",
   "not-counted":
     "The kernel does not count connections by cluster, or its counters cannot be read; connections are forwarded as planned.",

@@ -18,7 +18,7 @@ const MARKS = { ok: "+", failing: "-", unknown: "?" } as const;
 
 /** A remark as an additional line, such as `[-]source-nodes unreachable: …`. PURE. */
 export function remarkLine({ name, state, reason, detail }: NodeCheck): string {
-  const why = state === "ok" ? ["ok"] : [reason, detail].filter((one) => one !== undefined);
+  const why = [state === "ok" ? "ok" : reason, detail].filter((one) => one !== undefined);
   return `[${MARKS[state]}]${name} ${why.join(": ")}`;
 }
 

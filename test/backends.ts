@@ -1,4 +1,5 @@
 import type { BackendName } from "../agent/backends/names.ts";
+import { FAMILIES, type Family } from "../api/address.ts";
 import { iptables } from "./backends/iptables.ts";
 import { ipvs } from "./backends/ipvs.ts";
 import { nftables } from "./backends/nftables.ts";
@@ -26,6 +27,19 @@ export const BACKENDS: readonly TestedBackend[] = ALL.filter(
 
 /** For tests that run with one. */
 export const [BACKEND = ipvs] = BACKENDS;
+
+/** A backend and an IP family. */
+export interface Setting {
+  /** In names of tests. */
+  readonly title: string;
+  readonly backend: TestedBackend;
+  readonly family: Family;
+}
+
+/** Each backend with each family, for tests whose stages have one. */
+export const SETTINGS: readonly Setting[] = BACKENDS.flatMap((backend) =>
+  FAMILIES.map((family) => ({ title: `${backend.title}, ${family}`, backend, family })),
+);
 
 /** For the packet table: SCTP is in the virtual machine's kernel only. */
 export const PACKET_BACKENDS: readonly TestedBackend[] = IN_GUEST

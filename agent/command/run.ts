@@ -153,6 +153,14 @@ async function keepInSync(
     requirements,
     lockFile: config.lockFile,
     probe: probeCommand,
+    neighbours: (family) => {
+      const { facts } = agent;
+      if (facts === undefined) return undefined;
+      const ofFamilyOnly = ofFamily(facts.node.clusterSetCidrs, family);
+      const node = { ...facts.node, clusterSetCidrs: ofFamilyOnly };
+      return new WatchedEndpoints({ ...facts, node }, Math.random);
+    },
+    connect: (endpoint) => tcpConnect(endpoint, stop),
     run: runProgram,
     read: textOf,
     clock,

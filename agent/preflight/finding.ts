@@ -15,6 +15,7 @@ export const CHECKS = [
   "bridge",
   "invalid",
   "conntrack",
+  "reach",
 ] as const;
 /** One of `CHECKS`. */
 export type CheckName = (typeof CHECKS)[number];
@@ -35,7 +36,7 @@ export interface Finding extends FindingKey {
   readonly state: "ok" | "failing" | "unknown";
   /** Absent if the state is ok. */
   readonly reason?: Reason;
-  /** What is wrong and which setting fixes it. */
+  /** What is wrong and which setting fixes it. If the state is ok: what was found, if that tells more. */
   readonly advice?: string;
 }
 
@@ -65,8 +66,8 @@ export function worst([first, ...others]: readonly Finding[]): Finding {
 }
 
 /** The check passed. */
-export function ok(key: FindingKey): Finding {
-  return { ...key, state: "ok" };
+export function ok(key: FindingKey, found?: string): Finding {
+  return { ...key, state: "ok", ...(found !== undefined && { advice: found }) };
 }
 
 /** The check failed. */

@@ -32,6 +32,10 @@ class Stage implements AsyncDisposable {
   readonly reports: (readonly Finding[])[] = [];
   listedServiceCidrs: readonly Cidr[] = [];
   nodeFault = "";
+  /** Endpoints of other clusters; those with an end accept connections, or end so. */
+  neighbours: Readonly<Record<string, readonly string[]>> | undefined = {};
+  readonly ends = new Map<string, string>();
+  readonly connected: string[] = [];
   readonly preflight: Preflight;
 
   /** `flavour`: of iptables; none with IPVS. */
@@ -52,6 +56,17 @@ class Stage implements AsyncDisposable {
           : requirementsOf(flavour, new ExtensionTrials(flavour, run)),
       lockFile: "/run/clusterset-agent.lock",
       probe: (address) => ["probe", address],
+      neighbours: () => {
+        const { neighbours } = this;
+        if (neighbours === undefined) return undefined;
+        const sample = (cluster: string, count: number) =>
+          (neighbours[cluster] ?? []).slice(0, count).map((address) => ({ address, port: 80 }));
+        return { neighbours: Object.keys(neighbours), sample };
+      },
+      connect: async ({ address }) => {
+        this.connected.push(address);
+        return this.ends.get(address) ?? "accepted";
+      },
       run,
       read: async (path) => this.files.get(path),
       clock: this.clock,
@@ -125,6 +140,7 @@ test("with IPVS, nft is checked, and neither iptables, extensions nor routes are
       "pods-IPv4 not-tested",
       "bridge-IPv4 not-tested",
       "invalid-IPv4 not-tested",
+      "reach-IPv4 not-tested",
       "conntrack not-tested",
     ],
   );
@@ -272,4 +288,64 @@ test("a Service range of the API server is checked from the next run on", async 
   stage.listedServiceCidrs = [cidr("10.96.0.0/12")];
   await stage.minute();
   assert.equal(stage.reason("service-range-IPv4"), undefined);
+});
+
+test("endpoints of each other cluster are tried until one accepts, then every 15 minutes; one that refuses or is silent is not reached", async () => {
+  await using stage = new Stage();
+  stage.neighbours = undefined;
+  await stage.start();
+  assert.equal(stage.reason("reach-IPv4"), "not-tested");
+  stage.neighbours = {
+    c2: ["192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.4"],
+    c3: ["192.0.2.31", "192.0.2.32"],
+  };
+  stage.ends.set("192.0.2.1", "silent");
+  for (const [address, end] of [
+    ["192.0.2.31", "silent"],
+    ["192.0.2.32", "refused"],
+  ] as const)
+    stage.ends.set(address, end);
+  await stage.minute();
+  assert.deepEqual(stage.connected.splice(0).sort(), [
+    ...["192.0.2.1", "192.0.2.2", "192.0.2.3"],
+    ...["192.0.2.31", "192.0.2.32"],
+  ]);
+  const found = () => stage.preflight.findings.find(({ check }) => check === "reach");
+  assert.equal(found()?.state, "unknown");
+  assert.equal(found()?.reason, "blind");
+  assert.match(
+    found()?.advice ?? "",
+    /^This node reached 0 of 2 endpoints of "c3", but 2 of 3 endpoints of "c2"\. .*NetworkPolicies must admit .*up to 7 s/,
+  );
+  stage.ends.delete("192.0.2.32");
+  await stage.minute();
+  assert.deepEqual(stage.connected.splice(0).sort(), ["192.0.2.31", "192.0.2.32"]);
+  assert.deepEqual(found(), {
+    ...{ check: "reach", family: "IPv4", state: "ok" },
+    advice: '2 of 3 endpoints of "c2", 1 of 2 endpoints of "c3"',
+  });
+  for (let i = 0; i < 13; i++) await stage.minute();
+  assert.deepEqual(stage.connected, []);
+  await stage.minute();
+  assert.equal(stage.connected.length, 3, "c2 again, and a minute later c3");
+});
+
+test("of many clusters, eight are tried in each run, in turn", async () => {
+  await using stage = new Stage();
+  const clusters = Array.from({ length: 12 }, (_, i) => [`c${i}`, [`192.0.2.${i}`]] as const);
+  stage.neighbours = Object.fromEntries(clusters);
+  for (const [, [address = ""]] of clusters) stage.ends.set(address, "silent");
+  await stage.start();
+  assert.equal(new Set(stage.connected).size, 8);
+  await stage.minute();
+  assert.equal(new Set(stage.connected).size, 12);
+  assert.equal(stage.connected.length, 16);
+});
+
+test("a cluster without an endpoint to try, and one whose connections fail on this node, are not tested", async () => {
+  await using stage = new Stage();
+  stage.neighbours = { c2: [], c3: ["192.0.2.1"] };
+  stage.ends.set("192.0.2.1", "unknown");
+  await stage.start();
+  assert.equal(stage.reason("reach-IPv4"), "not-tested");
 });

@@ -31,6 +31,15 @@ import {
   parseProbe,
   reachesGuard,
 } from "./pods.ts";
+import {
+  checkReach,
+  dueClusters,
+  type Endpoint,
+  MOST_TRIED,
+  type Neighbours,
+  type Reached,
+  reachedOf,
+} from "./reach.ts";
 import { checkRoute, isPlain, parseRoute, type RouteFact, routeQuery } from "./route.ts";
 import { checkServiceRange, parseServiceRanges, serviceRangeQuery } from "./service-range.ts";
 
@@ -50,6 +59,10 @@ export interface PreflightOptions {
   readonly lockFile: string;
   /** A program that sends one SYN to port 0 of an address and prints the answer (`parseProbe`). */
   readonly probe: (address: string) => readonly string[];
+  /** Endpoints of a family in other clusters; undefined before objects were listed. */
+  readonly neighbours: (family: Family) => Neighbours | undefined;
+  /** The probe of failure detection: connects to an endpoint, and returns how that ended. Never rejects. */
+  readonly connect: (endpoint: Endpoint) => Promise<string>;
   /** Runs a program, which only reads, to its end, or until `stop` is aborted. Never rejects. */
   readonly run: (argv: Argv, stop: AbortSignal) => Promise<ProgramResult>;
   /** The text of a file; undefined if it cannot be read. */
@@ -72,6 +85,8 @@ export class Preflight {
   readonly #options: PreflightOptions;
   /** Probes by range. */
   readonly #probes = new Map<string, Probe[]>();
+  /** By family and cluster. */
+  readonly #reached = new Map<Family, ReadonlyMap<string, Reached>>();
   /** Checks that passed and whose result cannot change while the agent runs. */
   readonly #passed = new Map<string, Finding>();
   #findings: readonly Finding[] = [];
@@ -147,6 +162,7 @@ export class Preflight {
       }
       findings.push(forwarding, worst(services), worst(pods));
       findings.push(await this.#bridges(family, links), await this.#invalid(family));
+      findings.push(await this.#reach(family));
     }
     const conntrack = parseConntrack(
       await read(CONNTRACK_FILES.count),
@@ -224,6 +240,22 @@ export class Preflight {
     const route = parseRoute(await this.#query(inNamespace(namespace, query)));
     if (!isPlain(route)) return "inconclusive";
     return parseProbe(await this.#query(inNamespace(namespace, this.#options.probe(address))));
+  }
+
+  async #reach(family: Family): Promise<Finding> {
+    const { clock, connect, neighbours } = this.#options;
+    const others = neighbours(family);
+    if (others === undefined) return checkReach(family, undefined);
+    const clusters = others.neighbours;
+    const known = this.#reached.get(family) ?? new Map<string, Reached>();
+    const tries = dueClusters(clusters, known, clock.now()).map(async (cluster) => {
+      const endpoints = others.sample(cluster, MOST_TRIED.ofCluster, new Set());
+      return reachedOf(cluster, await Promise.all(endpoints.map(connect)), clock.now());
+    });
+    const found = new Map((await Promise.all(tries)).map((one) => [one.cluster, one]));
+    const reached = clusters.flatMap((cluster) => found.get(cluster) ?? known.get(cluster) ?? []);
+    this.#reached.set(family, new Map(reached.map((one) => [one.cluster, one])));
+    return checkReach(family, reached);
   }
 
   #query(argv: Argv): Promise<ProgramResult> {

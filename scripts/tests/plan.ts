@@ -157,7 +157,7 @@ export const PLAN: readonly Row[] = [
   kernel("refusals", 30, { skip: "legacy|found ahead" }),
   row("all", "test/kernel/killed.test.ts", { random: true, seconds: 30 }),
   row("all", "test/kernel/every-object.test.ts", { seconds: 260 }),
-  row("all", "test/kernel/silence.test.ts", { seconds: 90 }),
+  row("all", "test/kernel/silence.test.ts", { seconds: 300 }),
   row(
     "all",
     "test/kernel/{node-addresses,range-change,moving,net-admin,fake-iptables,net-raw,nft-versions}.test.ts",

@@ -1,20 +1,25 @@
 import { join } from "node:path";
-import type { Family } from "../../api/address.ts";
-import type { TestedBackend } from "../backends/tested-backend.ts";
 import { importObject, sliceObject } from "../generators/objects.ts";
-import { Lab } from "../lab/lab.ts";
+import { cutOff, reconnect } from "../lab/lab.ts";
+import type { Namespace } from "../lab/namespace.ts";
 import type { Process } from "../lab/process.ts";
-import { request, startServer } from "../lab/programs.ts";
+import { request } from "../lab/programs.ts";
 import { SLOWNESS } from "../lab/slowness.ts";
-import { AgentProcess, eventually, LabNode } from "../stages/agent-process.ts";
+import { sendSegment } from "../lab/tcp-segment.ts";
+import { AgentProcess, eventually, type ManifestDirectory } from "../stages/agent-process.ts";
 import { type Attempt, now, parseAttempt } from "./connections.ts";
+import {
+  HERE,
+  type Places,
+  REGIONS,
+  type ReachNetwork,
+  type Services,
+  TARGET,
+} from "./reach-network.ts";
 
 const HTTP = { name: "http", port: 80, protocol: "TCP" };
 /** UDP has no verdict of its own: it follows TCP on the same address. */
 const DNS = { name: "dns", port: 53, protocol: "UDP" };
-/** The server's port, of both protocols. */
-const TARGET = 8080;
-const REGIONS: Readonly<Record<string, string>> = { c1: "eu-west", c2: "eu-west", c3: "us-east" };
 const RANGES = "241.0.0.0/8,fd00:241::/108";
 /** Milliseconds that a client waits for a connection. */
 const PATIENCE = 8_000 * SLOWNESS;
@@ -27,83 +32,73 @@ const SETTLED = 20;
 /** Milliseconds for an answer over UDP, which nothing repeats. */
 const DATAGRAM_PATIENCE = 1_000 * SLOWNESS;
 
-/** Where a Service has a pod: cluster and node, such as `c2/n1`; `c2/n1/2` for the second pod on this node. */
-export type Places = readonly string[];
-
 /** Annotations of imports, by name of the Service. */
 export type Annotations = Readonly<Record<string, Readonly<Record<string, string>>>>;
 
-/** What an agent runs with, and what its clients and endpoints have. */
-export interface Setting {
-  readonly backend: TestedBackend;
-  readonly family: Family;
+/** What clients call in a scenario, and what the agent runs with. */
+export interface Scenario {
+  /** Some of the network's. */
+  readonly services: Services;
+  readonly annotations: Annotations;
+  /** Besides those of the backend. */
+  readonly flags: readonly string[];
 }
 
-/** Clients of a node of c1 that call `web` and `cart`, in networks that do not admit or route everything. */
-export class ReachStage extends LabNode {
-  readonly #family: Family;
-  readonly #services: Readonly<Record<string, Places>>;
-  readonly #annotations: Annotations;
+/** Clients of a node of c1 that call Services, in a network that does not admit or route everything. */
+export class ReachStage implements AsyncDisposable {
   readonly agent: AgentProcess;
+  readonly #network: ReachNetwork;
+  readonly #manifests: ManifestDirectory;
+  readonly #scenario: Scenario;
   readonly #attempts = new Map<string, Attempt[]>();
   readonly #clients: Process[] = [];
   /** Clusters that are out of rotation. */
   readonly #retired = new Set<string>();
   #broken = 0;
 
-  private constructor(
-    lab: Lab,
-    { backend, family }: Setting,
-    services: Readonly<Record<string, Places>>,
-    annotations: Annotations,
-  ) {
-    super(lab);
-    this.#family = family;
-    this.#services = services;
-    this.#annotations = annotations;
+  private constructor(network: ReachNetwork, scenario: Scenario) {
+    this.#network = network;
+    this.#scenario = scenario;
+    this.#manifests = network.newDirectory();
     this.#write();
     const place = ["--cluster-id", "c1", "--region", "eu-west", "--clusterset-cidr", RANGES];
-    this.agent = new AgentProcess(this.node, this.manifests.path, [
+    this.agent = new AgentProcess(this.node, this.#manifests.path, [
       ...place,
       ...["--node-name", "n1"],
-      ...backend.flags,
+      ...network.setting.backend.flags,
+      ...scenario.flags,
     ]);
   }
 
-  static async create(
-    setting: Setting,
-    services: Readonly<Record<string, Places>>,
-    annotations: Annotations = {},
-  ): Promise<ReachStage> {
-    const pods = (node: string) =>
-      Object.entries(services).flatMap(([name, places]) =>
-        places.filter((place) => nodeOf(place) === node).map((place) => podOf(place, name)),
-      );
-    const lab = await Lab.create({
-      clusters: Object.keys(REGIONS).map((id) => ({
-        id,
-        nodes: ["n1", "n2"].map((name) => {
-          const clients = id === "c1" && name === "n1" ? ["a", "b"] : [];
-          const all = [...pods(`${id}/${name}`), ...clients];
-          return { name, pods: Object.fromEntries(all.map((pod) => [pod, []])) };
-        }),
-      })),
-    });
-    const stage = new ReachStage(lab, setting, services, annotations);
-    const servers = Object.entries(services).flatMap(([name, places]) =>
-      places.map((place) =>
-        startServer(stage.#pod(place, name), "--name", place, "--udp", `${TARGET}`),
-      ),
-    );
-    await Promise.all(servers);
-    await stage.agent.start();
-    return stage;
+  /** Starts an agent that knows nothing of earlier scenarios. */
+  static async begin(network: ReachNetwork, scenario: Scenario): Promise<ReachStage> {
+    await network.heal();
+    const stage = new ReachStage(network, scenario);
+    try {
+      await stage.agent.start();
+      return stage;
+    } catch (error) {
+      // The next scenario has another one.
+      await stage.agent.stop();
+      throw error;
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#stopClients();
+    await this.agent.stop();
+  }
+
+  /** The node of the clients. */
+  get node(): Namespace {
+    return this.#network.node();
   }
 
   #write(): void {
-    for (const [i, [name, places]] of Object.entries(this.#services).entries()) {
+    const { services, annotations } = this.#scenario;
+    for (const [name, places] of Object.entries(services)) {
       const key = `shop/${name}` as const;
-      const { metadata, ...rest } = importObject(key, [this.#vipOf(i)], [HTTP, DNS]) as {
+      const { metadata, ...rest } = importObject(key, [this.#network.vipOf(name)], [HTTP, DNS]) as {
         metadata: object;
       };
       const slices = [...Map.groupBy(places, clusterOf)].map(([cluster, own]) =>
@@ -113,26 +108,26 @@ export class ReachStage extends LabNode {
           { cluster, region: REGIONS[cluster] ?? "" },
           [HTTP, DNS].map((port) => ({ ...port, port: TARGET })),
           own.map((place) => ({
-            addresses: [this.#pod(place, name).address(this.#family)],
+            addresses: [this.addressOf(place, name)],
             nodeName: place.split("/")[1],
             conditions: { ready: !this.#retired.has(cluster), serving: true },
           })),
         ),
       );
-      const annotations = this.#annotations[name] ?? {};
-      this.manifests.write(name, { ...rest, metadata: { ...metadata, annotations } }, ...slices);
+      const annotated = { ...metadata, annotations: annotations[name] ?? {} };
+      this.#manifests.write(name, { ...rest, metadata: annotated }, ...slices);
     }
   }
 
   /** A client connects to a service until `finish`. */
-  call(client: string, service: number, protocol: "tcp" | "udp" = "tcp"): void {
+  call(client: string, service: string, protocol: "tcp" | "udp" = "tcp"): void {
     const attempts: Attempt[] = [];
     this.#attempts.set(`${client} ${service}`, attempts);
     const [{ port }, patience] = protocol === "tcp" ? [HTTP, PATIENCE] : [DNS, DATAGRAM_PATIENCE];
     const limits = ["--rate", `${RATE}`, "--for", "600", "--timeout", `${patience}`];
-    const process = this.pod(client).spawn(
-      request(...limits, `${protocol}://${this.#hostOf(service)}:${port}`),
-    );
+    const process = this.#network
+      .pod(HERE, client)
+      .spawn(request(...limits, `${protocol}://${this.#hostOf(service)}:${port}`));
     process.onLine((line) => {
       const attempt = parseAttempt(line);
       if (attempt !== undefined) attempts.push(attempt);
@@ -141,7 +136,7 @@ export class ReachStage extends LabNode {
   }
 
   /** Waits until connections come to these places only, and to each of them. */
-  async come(client: string, service: number, ...places: Places): Promise<void> {
+  async come(client: string, service: string, ...places: Places): Promise<void> {
     const all = this.#attempts.get(`${client} ${service}`) ?? [];
     const from = all.length;
     await eventually(async () => {
@@ -155,20 +150,33 @@ export class ReachStage extends LabNode {
   }
 
   /** A client opens a connection to a pod of a cluster, and sends requests over it until that ends. Returns the client. */
-  async stay(client: string, service: number, cluster: string): Promise<Process> {
-    const vip = this.#vipOf(service);
+  async stay(client: string, service: string, cluster: string): Promise<Process> {
+    const vip = this.#network.vipOf(service);
     for (;;) {
       const argv = [process.execPath, STREAM, "tcp", vip, `${HTTP.port}`];
-      const stream = this.pod(client).spawn(argv);
+      const stream = this.#network.pod(HERE, client).spawn(argv);
       const place = await stream.line(/^c\d\//, 60_000);
-      if (clusterOf(place) === cluster) return stream;
-      await stream.stop();
+      if (clusterOf(place) !== cluster) await stream.stop();
+      else {
+        this.#clients.push(stream);
+        return stream;
+      }
     }
   }
 
-  /** The address of a client or of a Service's pod, in the family of this stage. */
+  /** The address of a client or of a Service's pod, in the family of the setting. */
   addressOf(place: string, pod: string): string {
-    return this.#pod(place, pod).address(this.#family);
+    return this.#network.pod(place, pod).address(this.#network.setting.family);
+  }
+
+  /** Nothing leaves or reaches a cluster any more. */
+  async cutOff(cluster: string): Promise<void> {
+    await cutOff(this.#network.lab, cluster);
+  }
+
+  /** Ends what `cutOff` began. */
+  async reconnect(cluster: string): Promise<void> {
+    await reconnect(this.#network.lab, cluster);
   }
 
   /** A cluster's nodes drop what comes from this address, or from anywhere, to their pods, or to one of them; or reject it. */
@@ -176,19 +184,24 @@ export class ReachStage extends LabNode {
     cluster: string,
     { from, to, by = ["-j", "DROP"] }: { from?: string; to?: string; by?: readonly string[] },
   ): Promise<void> {
-    const isIPv6 = this.#family === "IPv6";
     const [, id] = cluster;
     const rule = [
       ...(from === undefined ? [] : ["-s", from]),
-      ...["-d", to ?? (isIPv6 ? `fd00:10:${id}::/48` : `10.${id}.0.0/16`)],
+      ...["-d", to ?? (this.#isIPv6 ? `fd00:10:${id}::/48` : `10.${id}.0.0/16`)],
       ...by,
     ];
-    for (const node of ["n1", "n2"]) await this.#filter(`${cluster}/${node}`, rule);
+    for (const node of ["n1", "n2"]) await this.filter(`${cluster}/${node}`, rule);
   }
 
   /** A node dies: it forwards nothing to its pods any more. */
   async killNode(node: string): Promise<void> {
-    await this.#filter(node, ["-j", "DROP"]);
+    await this.filter(node, ["-j", "DROP"]);
+  }
+
+  /** A node forwards packets in this way, first of all. */
+  async filter(place: string, rule: readonly string[]): Promise<void> {
+    const program = this.#isIPv6 ? "ip6tables" : "iptables";
+    await this.#network.node(place).exec([program, "-I", "FORWARD", ...rule]);
   }
 
   /** A cluster's Lease has expired: its endpoints only serve. */
@@ -197,9 +210,26 @@ export class ReachStage extends LabNode {
     this.#write();
   }
 
+  /** A client calls a Service, and the other one sends the answer in the name of the endpoint at a place. Returns once the kernel has tracked it. */
+  async forgeAnswer(service: string, place: string): Promise<void> {
+    const [caller, forger] = [this.#network.pod(HERE, "b"), this.#network.pod(HERE, "a")];
+    const { family } = this.#network.setting;
+    const client = { address: caller.address(family), port: 4_000 };
+    const endpoint = { address: this.addressOf(place, service), port: TARGET };
+    const vip = { address: this.#network.vipOf(service), port: HTTP.port };
+    await sendSegment(caller, "SYN", client, vip);
+    await sendSegment(forger, "SYN-ACK", endpoint, client);
+    const entries = ["conntrack", "-L", "-f", family.toLowerCase(), "-p", "tcp", "--sport", "4000"];
+    await eventually(async () => {
+      const entry = await this.node.exec(entries);
+      if (!entry.includes(`src=${endpoint.address} `) || entry.includes("UNREPLIED"))
+        throw new Error(`no answer in ${entry}`);
+    });
+  }
+
   /** The address from which the node connects to other clusters. */
   async nodeAddress(): Promise<string> {
-    const to = this.#family === "IPv6" ? "fd00:10:2::11" : "10.2.0.11";
+    const to = this.#isIPv6 ? "fd00:10:2::11" : "10.2.0.11";
     const route = await this.node.exec(["ip", "-o", "route", "get", to]);
     return /src (\S+)/.exec(route)?.[1] ?? "";
   }
@@ -211,48 +241,30 @@ export class ReachStage extends LabNode {
 
   /** The verdicts that the kernel keeps. */
   verdicts(): Promise<string> {
-    const table = this.#family === "IPv6" ? "ip6" : "ip";
+    const table = this.#isIPv6 ? "ip6" : "ip";
     const set = ["nft", "list", "set", table, "clusterset-health", "silent"];
     return this.node.exec(set);
   }
 
   /** Stops the clients, and returns the connections of one that nobody answered; without those that a server had accepted before. */
-  async finish(client: string, service: number): Promise<Attempt[]> {
-    await Promise.all(this.#clients.splice(0).map((one) => one.stop()));
+  async finish(client: string, service: string): Promise<Attempt[]> {
+    await this.#stopClients();
     const all = this.#attempts.get(`${client} ${service}`) ?? [];
     return all.filter(({ begun, error }) => error !== undefined && begun > this.#broken);
   }
 
-  async #filter(place: string, rule: readonly string[]): Promise<void> {
-    const [cluster = "", node = ""] = place.split("/");
-    const program = this.#family === "IPv6" ? "ip6tables" : "iptables";
-    await this.lab.node(cluster, node).exec([program, "-I", "FORWARD", ...rule]);
+  async #stopClients(): Promise<void> {
+    await Promise.all(this.#clients.splice(0).map((one) => one.stop()));
   }
 
-  #hostOf(service: number): string {
-    const vip = this.#vipOf(service);
-    return this.#family === "IPv6" ? `[${vip}]` : vip;
+  get #isIPv6(): boolean {
+    return this.#network.setting.family === "IPv6";
   }
 
-  #vipOf(service: number): string {
-    return this.#family === "IPv6" ? `fd00:241::${service + 10}` : `241.0.0.${service + 10}`;
+  #hostOf(service: string): string {
+    const vip = this.#network.vipOf(service);
+    return this.#isIPv6 ? `[${vip}]` : vip;
   }
-
-  #pod(place: string, name: string) {
-    const [cluster = "", node = ""] = place.split("/");
-    return this.lab.pod(cluster, node, podOf(place, name));
-  }
-}
-
-/** The node of a place: `c2/n1` for `c2/n1/2`. */
-function nodeOf(place: string): string {
-  return place.split("/").slice(0, 2).join("/");
-}
-
-/** The name of a Service's pod at a place. */
-function podOf(place: string, service: string): string {
-  const [, , number = ""] = place.split("/");
-  return `${service}${number}`;
 }
 
 function clusterOf(place: string): string {

@@ -6,6 +6,7 @@ import { blockWith } from "../e2e/guide.ts";
 import { Lab } from "../lab/lab.ts";
 import type { Namespace } from "../lab/namespace.ts";
 import { evaluate, startServer } from "../lab/programs.ts";
+import { sendSegment } from "../lab/tcp-segment.ts";
 import { eventually } from "../stages/agent-process.ts";
 
 /** Runs a piece of code in a namespace, with the table of both families and what connects; it prints its result. */
@@ -30,7 +31,6 @@ const SIX = `{ address: "fd00:2::1", port: 8080, cluster: "", scope: "endpoint",
 const NAMES = { importKey: `${"n".repeat(63)}/${"s".repeat(63)}`, cluster: "c".repeat(63) };
 const MEMBER = `{ address: "fd00:2::2", port: 60000, cluster: "${NAMES.cluster}", scope: "group", group: "${NAMES.importKey} ${NAMES.cluster} IPv6 60000", isShown: false, isPartial: true, isTrial: true, isExpired: true, expires: 1000000 }`;
 
-const WEB = `{ address: "10.1.0.11", port: 8080, cluster: "c2", scope: "endpoint", group: "", isShown: true, isPartial: false, isTrial: false, isExpired: false, expires: 300000 }`;
 /** Leads connections to the VIP 241.0.0.1:80 to the pod web. */
 const TO_WEB =
   "add table ip vip; add chain ip vip in { type nat hook prerouting priority dstnat; }; " +
@@ -45,36 +45,16 @@ async function drop(pod: Namespace, port?: number): Promise<void> {
   await pod.exec(["iptables", "-A", "INPUT", "-p", "tcp", ...to, "-j", "DROP"]);
 }
 
-/** Sends one TCP packet in another's name. */
-const SEND = `
-import socket, struct, sys
-source, target, sport, dport, flags = sys.argv[1], sys.argv[2], *map(int, sys.argv[3:])
-def sum16(data):
-  total = sum(struct.unpack("!%dH" % (len(data) // 2), data))
-  total = (total >> 16) + (total & 0xffff)
-  return ~(total + (total >> 16)) & 0xffff
-a, b = socket.inet_aton(source), socket.inet_aton(target)
-ip = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 40, 1, 0, 64, 6, 0, a, b)
-head = lambda check: struct.pack("!HHIIBBHHH", sport, dport, 1, 2, 0x50, flags, 1000, check, 0)
-check = sum16(a + b + struct.pack("!BBH", 0, 6, 20) + head(0))
-raw = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
-raw.sendto(ip + head(check), (target, 0))`;
-const [SYN, SYN_ACK] = ["2", "18"];
-
-async function send(pod: Namespace, packet: string, flags: string): Promise<void> {
-  await pod.exec(["python3", "-c", SEND, ...packet.split(" "), flags]);
-}
-
 /** Counts packets that match; returns what waits until one has come. */
 async function counting(node: Namespace, match: string): Promise<() => Promise<void>> {
   await node.exec([
     "nft",
-    "add table ip seen; add chain ip seen in { type filter hook prerouting priority 0; }; " +
-      `add rule ip seen in ${match} counter`,
+    "add table inet seen; add chain inet seen in { type filter hook prerouting priority 0; }; " +
+      `add rule inet seen in ${match} counter`,
   ]);
   return () =>
     eventually(async () => {
-      assert.match(await node.exec(["nft", "list", "table", "ip", "seen"]), /counter packets 1 /);
+      assert.match(await node.exec(["nft", "list", "table", "inet", "seen"]), /counter packets 1 /);
     });
 }
 
@@ -190,35 +170,60 @@ test("an endpoint that owes an answer is known with its clients, until it answer
   assert.deepEqual(await run(node, "return table.overdue();"), []);
 });
 
-test("an answer that arrives by another link than that to the endpoint is forged: it clears nothing", async () => {
-  await using lab = await Lab.oneNode(PODS);
-  const node = lab.node("c1", "n1");
-  await drop(lab.pod("c1", "n1", "web"));
-  await run(node, `await table.install(stop); await table.add([${WEB}]); return true;`);
-  await node.exec(["nft", TO_WEB]);
-  const reply = "ip saddr 10.1.0.11 ct direction reply tcp flags & (syn|ack) == (syn|ack)";
-  const came = await counting(node, reply);
-  // Without them, as on many nodes, the kernel drops no packet because of its link.
-  const off = "for f in /proc/sys/net/ipv4/conf/*/rp_filter; do echo 0 > $f; done";
-  await node.exec(["bash", "-c", off]);
-  await send(lab.pod("c1", "n1", "client"), "10.1.0.12 241.0.0.1 4000 80", SYN);
-  await send(lab.pod("c1", "n1", "other"), "10.1.0.11 10.1.0.12 8080 4000", SYN_ACK);
-  await came();
-  const left =
-    "return [(await table.silent()).length, (await table.overdue()).length, await table.answered()];";
-  assert.deepEqual(await run(node, left), [1, 1, []]);
-});
+for (const [family, ip, vip, far] of [
+  ["IPv4", "ip", "241.0.0.1", "10.2.0.1"],
+  ["IPv6", "ip6", "fd00:241::1", "fd00:2::1"],
+] as const) {
+  const verdictOn = (address: string, port: number) =>
+    `{ address: "${address}", port: ${port}, cluster: "c2", scope: "endpoint", group: "", isShown: true, isPartial: false, isTrial: false, isExpired: false, expires: 300000 }`;
 
-test("a packet that answers nothing, which a pod sends in the name of an endpoint, ends no verdict", async () => {
-  await using lab = await Lab.oneNode(PODS);
-  const node = lab.node("c1", "n1");
-  await run(node, `await table.install(stop); await table.add([${ONE}]); return true;`);
-  const came = await counting(node, "ip saddr 10.2.0.1");
-  await send(lab.pod("c1", "n1", "client"), "10.2.0.1 10.1.0.11 80 4000", SYN_ACK);
-  await came();
-  const left = await run(node, "return (await table.silent()).map(({ address }) => address);");
-  assert.deepEqual(left, ["10.2.0.1"]);
-});
+  test(`${family}: an answer that arrives by another link than that to the endpoint is forged: it clears nothing`, async () => {
+    await using lab = await Lab.oneNode(PODS);
+    const node = lab.node("c1", "n1");
+    const [web, client, other] = ["web", "client", "other"].map((name) =>
+      lab.pod("c1", "n1", name),
+    );
+    assert.ok(web && client && other);
+    const endpoint = { address: web.address(family), port: 8080 };
+    const caller = { address: client.address(family), port: 4000 };
+    const drops = `add table ${ip} deaf; add chain ${ip} deaf in { type filter hook input priority 0; }; add rule ${ip} deaf in meta l4proto tcp drop`;
+    await web.exec(["nft", drops]);
+    const verdict = verdictOn(endpoint.address, endpoint.port);
+    await run(node, `await table.install(stop); await table.add([${verdict}]); return true;`);
+    const chain = `${ip} vip in`;
+    const [open, close] = family === "IPv6" ? ["[", "]"] : ["", ""];
+    await node.exec([
+      "nft",
+      `add table ${ip} vip; add chain ${chain} { type nat hook prerouting priority dstnat; }; ` +
+        `add rule ${chain} ${ip} daddr ${vip} tcp dport 80 dnat to ${open}${endpoint.address}${close}:8080`,
+    ]);
+    const came = await counting(
+      node,
+      `${ip} saddr ${endpoint.address} ct direction reply tcp flags & (syn|ack) == (syn|ack)`,
+    );
+    await sendSegment(client, "SYN", caller, { address: vip, port: 80 });
+    await sendSegment(other, "SYN-ACK", endpoint, caller);
+    await came();
+    const left =
+      "return [(await table.silent()).length, (await table.overdue()).length, await table.answered()];";
+    assert.deepEqual(await run(node, left), [1, 1, []]);
+  });
+
+  test(`${family}: a packet that answers nothing, which a pod sends in the name of an endpoint, ends no verdict`, async () => {
+    await using lab = await Lab.oneNode(PODS);
+    const node = lab.node("c1", "n1");
+    await run(
+      node,
+      `await table.install(stop); await table.add([${verdictOn(far, 80)}]); return true;`,
+    );
+    const came = await counting(node, `${ip} saddr ${far} tcp sport 80`);
+    const to = { address: lab.pod("c1", "n1", "web").address(family), port: 4000 };
+    await sendSegment(lab.pod("c1", "n1", "client"), "SYN-ACK", { address: far, port: 80 }, to);
+    await came();
+    const left = await run(node, "return (await table.silent()).map(({ address }) => address);");
+    assert.deepEqual(left, [far]);
+  });
+}
 
 test("hundreds of clients of an endpoint that does not exist do not hide another one", async () => {
   await using lab = await Lab.oneNode(PODS);

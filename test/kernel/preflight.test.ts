@@ -4,10 +4,12 @@ import { join } from "node:path";
 import { after, afterEach, before, describe, test } from "node:test";
 import { UNLIMITED } from "../../agent/backends/backend.ts";
 import { ExtensionTrials } from "../../agent/backends/iptables/kind.ts";
+import { FAMILIES } from "../../api/address.ts";
+import { importObject, sliceObject } from "../generators/objects.ts";
 import { virtualService } from "../generators/services.ts";
 import { Lab } from "../lab/lab.ts";
 import type { Namespace } from "../lab/namespace.ts";
-import { request } from "../lab/programs.ts";
+import { request, startServer } from "../lab/programs.ts";
 import { AgentProcess, eventually, ManifestDirectory } from "../stages/agent-process.ts";
 import { PreflightStage } from "../stages/preflight-stage.ts";
 
@@ -47,9 +49,11 @@ for (const flavour of ["nft", "legacy"] as const) {
       );
       assert.deepEqual(told, [
         "[?]preflight-service-range-IPv4 not-tested: No Service range is known: set --service-cidrs, or let the agent list ServiceCIDRs.",
+        "[?]preflight-reach-IPv4 not-tested: No EndpointSlices were listed yet.",
         "[?]preflight-service-range-IPv6 not-tested: No Service range is known: set --service-cidrs, or let the agent list ServiceCIDRs.",
+        "[?]preflight-reach-IPv6 not-tested: No EndpointSlices were listed yet.",
       ]);
-      assert.equal(Object.keys(lines).length, 18);
+      assert.equal(Object.keys(lines).length, 20);
     });
 
     test("one SYN proves that packets of pods pass our rules, and no other is sent", async () => {
@@ -275,6 +279,44 @@ test("the agent reports findings on /readyz?verbose, as a metric and in its log,
   // Preflight runs as soon as the guard is programmed, not a minute later.
   await eventually(async () => {
     assert.match(await agent.page("/readyz?verbose"), /^\[\+\]preflight-pods-IPv4 ok$/m);
+  });
+  assert.equal((await agent.stop()).code, 0);
+});
+
+test("a cluster that admits no connection of the node is named before any traffic, by IP family", async () => {
+  const others = ["c2", "c3"];
+  await using lab = await Lab.create({
+    clusters: ["c1", ...others].map((id) => ({
+      id,
+      nodes: [{ name: "n1", pods: id === "c1" ? {} : { web: [] } }],
+    })),
+  });
+  const web = (cluster: string) => lab.pod(cluster, "n1", "web");
+  await Promise.all(others.map((id) => startServer(web(id), "--name", id)));
+  const policy = "-A FORWARD -s 172.20.1.0/24 -j DROP";
+  await lab.node("c3", "n1").exec(["iptables", ...policy.split(" ")]);
+  const manifests = new ManifestDirectory(lab, "manifests");
+  const http = { name: "http", port: 80, protocol: "TCP" };
+  const slices = others.flatMap((cluster) =>
+    FAMILIES.map((family) => {
+      const name = `web-${cluster}-${family.toLowerCase()}`;
+      const endpoints = [web(cluster).address(family)];
+      return sliceObject(name, "shop/web", { cluster }, [{ ...http, port: 8080 }], endpoints);
+    }),
+  );
+  const vips = ["241.0.0.10", "fd00:241::10"];
+  manifests.write("web", importObject("shop/web", vips, [http]), ...slices);
+  const flags = ["--cluster-id", "c1", "--node-name", "n1", "--clusterset-cidr", RANGES.join()];
+  const agent = new AgentProcess(lab.node("c1", "n1"), manifests.path, flags);
+  await agent.start();
+  await eventually(async () => {
+    const page = await agent.page("/readyz?verbose");
+    assert.match(
+      page,
+      /^\[\?\]preflight-reach-IPv4 blind: This node reached 0 of 1 endpoints of "c3", but 1 of 1 endpoints of "c2"\. /m,
+    );
+    const all = '1 of 1 endpoints of "c2", 1 of 1 endpoints of "c3"';
+    assert.ok(page.includes(`\n[+]preflight-reach-IPv6 ok: ${all}\n`), page);
   });
   assert.equal((await agent.stop()).code, 0);
 });

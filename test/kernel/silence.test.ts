@@ -1,94 +1,97 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { BACKEND } from "../backends.ts";
-import { type Places, ReachStage } from "../connections/reach-stage.ts";
-import { cutOff } from "../lab/lab.ts";
+import { withEachSetting } from "../connections/each-setting.ts";
+import { eventually } from "../stages/agent-process.ts";
 
-// Failure detection where the evidence is doubtful: policies in the own cluster, loss, an agent that gets no processor; and where it is
-// switched off. Verdicts do not depend on the backend or the family, as reach.test.ts shows: one of each runs here.
+// Failure detection where the evidence is doubtful: policies in the own cluster, loss, an agent that gets no processor, forged answers; and where it is
+// switched off.
 
-const WEB = 0;
+/** All pods, of which a scenario uses some. */
+const PODS = { web: ["c1/n2", "c1/n2/2", "c2/n1", "c2/n2", "c3/n1"] };
 /** Milliseconds until an agent has learnt whether probes are answered. */
 const CALIBRATED = 3_000;
 /** Longer than the agent needs to leave an endpoint, with or without probes. */
 const DETECTED = 6_000;
 
-function stageOf(places: Places, ...flags: readonly string[]): Promise<ReachStage> {
-  const backend = { ...BACKEND, flags: [...BACKEND.flags, ...flags] };
-  return ReachStage.create({ backend, family: "IPv4" }, { web: places });
-}
+/** What the agent logs when a verdict begins. */
+const VERDICT = /using (it|them|the cluster) last/;
 
-/** Forwards packets of a node in this way, first of all. */
-async function filter({ lab }: ReachStage, place: string, ...rule: readonly string[]) {
-  const [cluster = "", node = ""] = place.split("/");
-  await lab.node(cluster, node).exec(["iptables", "-I", "FORWARD", ...rule]);
-}
+withEachSetting(PODS, (begin) => {
+  test("default-deny in the own cluster, which admits one pod and no node: own pods keep its connections, whatever a pod calls that is not admitted", async () => {
+    await using stage = await begin({ web: ["c1/n2", "c1/n2/2", "c2/n1"] });
+    for (const from of [await stage.nodeAddress(), stage.addressOf("c1/n1", "b")])
+      await stage.filter("c1/n2", ["-s", from, "-j", "DROP"]);
+    stage.broken();
+    stage.call("a", "web");
+    await stage.come("a", "web", "c1/n2", "c1/n2/2");
+    stage.call("b", "web");
+    await sleep(2 * DETECTED);
+    assert.doesNotMatch(stage.agent.log, VERDICT);
+    await stage.come("a", "web", "c1/n2", "c1/n2/2");
+    assert.deepEqual(await stage.finish("a", "web"), []);
+  });
 
-/** For as long as this, the agent has no verdict. */
-async function assertNoVerdict(stage: ReachStage, milliseconds: number): Promise<void> {
-  for (const end = Date.now() + milliseconds; Date.now() < end; await sleep(250))
-    assert.doesNotMatch(await stage.verdicts(), /elements/);
-}
+  test("15 % of the packets of each direction are lost on the way to a cluster: the cluster keeps its connections", async () => {
+    await using stage = await begin({ web: ["c2/n1", "c2/n2", "c3/n1"] });
+    // The kernel of the tests has no netem.
+    const lost = ["-m", "statistic", "--mode", "random", "--probability", "0.15", "-j", "DROP"];
+    for (const node of ["c2/n1", "c2/n2"]) await stage.filter(node, lost);
+    stage.call("a", "web");
+    await stage.come("a", "web", "c2/n1", "c2/n2");
+    await sleep(2 * DETECTED);
+    assert.doesNotMatch(stage.agent.log, /using the cluster last/);
+    await stage.come("a", "web", "c2/n1", "c2/n2");
+  });
 
-test("default-deny in the own cluster, which admits one pod and no node: own pods keep its connections, whatever a pod calls that is not admitted", async () => {
-  await using stage = await stageOf(["c1/n2", "c1/n2/2", "c2/n1"]);
-  for (const from of [await stage.nodeAddress(), stage.addressOf("c1/n1", "b")])
-    await filter(stage, "c1/n2", "-s", from, "-j", "DROP");
-  stage.broken();
-  stage.call("a", WEB);
-  await stage.come("a", WEB, "c1/n2", "c1/n2/2");
-  stage.call("b", WEB);
-  await assertNoVerdict(stage, 2 * DETECTED);
-  await stage.come("a", WEB, "c1/n2", "c1/n2/2");
-  assert.deepEqual(await stage.finish("a", WEB), []);
-});
+  test("an agent that gets no processor for five seconds avoids no endpoint, and leaves a cluster that dies later", async () => {
+    await using stage = await begin({ web: ["c2/n1", "c2/n2", "c3/n1"] });
+    stage.call("a", "web");
+    await stage.come("a", "web", "c2/n1", "c2/n2");
+    await sleep(CALIBRATED);
+    stage.agent.signal("SIGSTOP");
+    await sleep(5_000);
+    stage.agent.signal("SIGCONT");
+    await sleep(DETECTED);
+    assert.doesNotMatch(stage.agent.log, VERDICT);
+    await stage.cutOff("c2");
+    stage.broken();
+    await stage.come("a", "web", "c3/n1");
+    assert.deepEqual(await stage.finish("a", "web"), []);
+  });
 
-test("15 % of the packets of each direction are lost on the way to a cluster: the cluster keeps its connections", async () => {
-  await using stage = await stageOf(["c2/n1", "c2/n2", "c3/n1"]);
-  // The kernel of the tests has no netem.
-  const lost = ["-m", "statistic", "--mode", "random", "--probability", "0.15", "-j", "DROP"];
-  for (const node of ["c2/n1", "c2/n2"]) await filter(stage, node, ...lost);
-  stage.call("a", WEB);
-  await stage.come("a", WEB, "c2/n1", "c2/n2");
-  for (const end = Date.now() + 2 * DETECTED; Date.now() < end; await sleep(250))
-    assert.doesNotMatch(await stage.verdicts(), /cluster c2/);
-  await stage.come("a", WEB, "c2/n1", "c2/n2");
-});
+  test("an answer that a pod forges in the name of an endpoint ends no verdict", async () => {
+    await using stage = await begin({ web: ["c2/n1"] });
+    stage.call("a", "web");
+    await stage.come("a", "web", "c2/n1");
+    await sleep(CALIBRATED);
+    await stage.killNode("c2/n1");
+    await eventually(async () => assert.match(await stage.verdicts(), /elements/));
+    await stage.forgeAnswer("web", "c2/n1");
+    assert.match(await stage.verdicts(), /elements/);
+    assert.doesNotMatch(stage.agent.log, /used as before/);
+  });
 
-test("an agent that gets no processor for five seconds avoids no endpoint, and leaves a cluster that dies later", async () => {
-  await using stage = await stageOf(["c2/n1", "c2/n2", "c3/n1"]);
-  stage.call("a", WEB);
-  await stage.come("a", WEB, "c2/n1", "c2/n2");
-  await sleep(CALIBRATED);
-  stage.agent.signal("SIGSTOP");
-  await sleep(5_000);
-  stage.agent.signal("SIGCONT");
-  await assertNoVerdict(stage, DETECTED);
-  await cutOff(stage.lab, "c2");
-  stage.broken();
-  await stage.come("a", WEB, "c3/n1");
-  assert.deepEqual(await stage.finish("a", WEB), []);
-});
+  test("--health off: a cluster that dies keeps its connections until its Lease has expired", async () => {
+    await using stage = await begin({ web: ["c2/n1", "c3/n1"] }, {}, ["--health", "off"]);
+    stage.call("a", "web");
+    await stage.come("a", "web", "c2/n1");
+    await sleep(CALIBRATED);
+    await stage.cutOff("c2");
+    await sleep(DETECTED);
+    await assert.rejects(stage.verdicts(), /No such file/, "there is no table");
+    assert.doesNotMatch(await stage.agent.page("/plan?import=shop/web"), /unanswering/);
+    stage.retire("c2");
+    await stage.come("a", "web", "c3/n1");
+  });
 
-test("--health off: a cluster that dies keeps its connections until its Lease has expired", async () => {
-  await using stage = await stageOf(["c2/n1", "c3/n1"], "--health", "off");
-  stage.call("a", WEB);
-  await stage.come("a", WEB, "c2/n1");
-  await sleep(CALIBRATED);
-  await cutOff(stage.lab, "c2");
-  await sleep(DETECTED);
-  await assert.rejects(stage.verdicts(), /No such file/, "there is no table");
-  assert.doesNotMatch(await stage.agent.page("/plan?import=shop/web"), /unanswering/);
-  stage.retire("c2");
-  await stage.come("a", WEB, "c3/n1");
-});
-
-test("--health remote: a dead node of the own cluster keeps its connections", async () => {
-  await using stage = await stageOf(["c1/n2", "c3/n1"], "--health", "remote");
-  stage.call("a", WEB);
-  await stage.come("a", WEB, "c1/n2");
-  await sleep(CALIBRATED);
-  await stage.killNode("c1/n2");
-  await assertNoVerdict(stage, DETECTED);
+  test("--health remote: a dead node of the own cluster keeps its connections", async () => {
+    await using stage = await begin({ web: ["c1/n2", "c3/n1"] }, {}, ["--health", "remote"]);
+    stage.call("a", "web");
+    await stage.come("a", "web", "c1/n2");
+    await sleep(CALIBRATED);
+    await stage.killNode("c1/n2");
+    await sleep(DETECTED);
+    assert.doesNotMatch(stage.agent.log, VERDICT);
+  });
 });

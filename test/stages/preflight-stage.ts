@@ -47,6 +47,8 @@ export class PreflightStage {
       requirements: requirementsOf(flavour, new ExtensionTrials(flavour, run)),
       lockFile: "/run/clusterset-agent.lock",
       probe: probeCommand,
+      neighbours: () => undefined,
+      connect: async () => "unknown",
       run,
       // Not read here: /proc/sys/net is that of the process's own network namespace.
       read: async (path) => {
