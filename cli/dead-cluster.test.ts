@@ -89,7 +89,7 @@ for (const [command, shown] of [
     );
     assert.match(
       note,
-      /^error: keyless: .*\/nonexistent\/plugin.*; check the user of this context/m,
+      /^error: keyless: .*\/nonexistent\/plugin.*; check the user and the cluster of this context/m,
     );
     assert.match(note, /^error: stuck: .*1 second/m);
     assert.match(note, /^error: login: .*"<html>log in<\/html>"; .*a login page answers/m);

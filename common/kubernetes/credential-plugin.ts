@@ -72,7 +72,10 @@ export class CredentialPlugin {
       if (error === null) return resolve(printed);
       const end = error.signal ?? (typeof error.code === "number" ? `status ${error.code}` : "");
       const exited = `The plugin exited with ${end}: ${shown(said.toString().trim())}`;
-      reject(new Error(abort.signal.aborted ? abort.signal.reason : end ? exited : error.message));
+      const hint = textField(this.#exec, "installHint");
+      const missing =
+        hint === undefined ? error.message : `${error.message}; ${shown(hint.trim())}`;
+      reject(new Error(abort.signal.aborted ? abort.signal.reason : end ? exited : missing));
     });
     this.#end = () => abort.abort("The plugin was cancelled");
     const cancel = this.#clock.after(PLUGIN_MS, () => abort.abort("The plugin timed out"));

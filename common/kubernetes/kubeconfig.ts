@@ -31,16 +31,29 @@ export async function loadKubeconfig(
   const loaded = load(config, origin, clock);
   const where = nameOf(origin);
   const cluster = config.getCurrentCluster();
-  if (cluster === null) throw invalid(where, "the current context names no cluster");
+  if (cluster === null) throw invalid(where, "the context names no cluster that is there");
   if (!/^https?:$/.test(URL.parse(cluster.server)?.protocol ?? "")) {
     throw invalid(where, `${shown(cluster.server)} is not an http or https URL`);
   }
-  if (config.getCurrentUser() === null) throw invalid(where, "the current context names no user");
-  // client-node rejects http URLs unless TLS certificates are not verified, and there are none.
-  config.clusters = config.clusters.map((one) =>
-    URL.parse(one.server)?.protocol === "http:" ? { ...one, skipTLSVerify: true } : one,
-  );
+  const user = config.getCurrentUser();
+  if (user === null) throw invalid(where, "the context names no user that is there");
+  if (origin !== undefined && isSet(user.authProvider))
+    throw invalid(
+      where,
+      "the user has an auth-provider, which kubectl 1.26 and newer lack, too: use exec",
+    );
+  config.clusters = config.clusters.map((one) => ({
+    ...one,
+    // client-node rejects http URLs unless TLS certificates are not verified, and there are none.
+    ...(URL.parse(one.server)?.protocol === "http:" && { skipTLSVerify: true }),
+    // The proxy resolves names, as for Go.
+    ...(one.proxyUrl !== undefined && { proxyUrl: one.proxyUrl.replace(/^socks5:/, "socks5h:") }),
+  }));
   return loaded;
+}
+
+function isSet(value: unknown): boolean {
+  return value !== undefined && value !== null;
 }
 
 function load(config: KubeConfig, origin: KubeconfigOrigin, clock: Clock): LoadedConfig {
