@@ -88,7 +88,7 @@ test("a kubeconfig that cannot work is named, with the part to check, and no pas
   const { note } = await operator.run("explain", "shop/web", "--all-contexts");
   assert.match(
     note,
-    /^error: provider: .*auth-provider.*: use exec; check the user and the cluster/m,
+    /^error: provider: .*auth-provider gcp .*: use exec; check the user and the cluster/m,
   );
   assert.match(note, /^error: plain: https:\S+: TLS: \S.*; check .*certificate/m);
   assert.match(note, /^error: secret: https:\/\/127\.0\.0\.1:\d+: connect ECONNREFUSED/m);

@@ -21,6 +21,9 @@ export interface LoadedConfig {
   readonly plugin: CredentialPlugin | undefined;
 }
 
+/** Names of `auth-provider` that client-go removed in 1.26 for `exec`; the one for OIDC is still there. */
+const REMOVED_PROVIDERS = ["gcp", "azure"];
+
 /** Reads a kubeconfig or the pod's service account. Imports client-node, which is large, lazily. Throws CSP_KUBECONFIG. */
 export async function loadKubeconfig(
   origin: KubeconfigOrigin,
@@ -37,10 +40,11 @@ export async function loadKubeconfig(
   }
   const user = config.getCurrentUser();
   if (user === null) throw invalid(where, "the context names no user that is there");
-  if (origin !== undefined && isSet(user.authProvider))
+  const provider = textField(user.authProvider, "name") ?? "";
+  if (REMOVED_PROVIDERS.includes(provider))
     throw invalid(
       where,
-      "the user has an auth-provider, which kubectl 1.26 and newer lack, too: use exec",
+      `auth-provider ${provider} is not in kubectl 1.26 and newer either: use exec`,
     );
   config.clusters = config.clusters.map((one) => ({
     ...one,
@@ -50,10 +54,6 @@ export async function loadKubeconfig(
     ...(one.proxyUrl !== undefined && { proxyUrl: one.proxyUrl.replace(/^socks5:/, "socks5h:") }),
   }));
   return loaded;
-}
-
-function isSet(value: unknown): boolean {
-  return value !== undefined && value !== null;
 }
 
 function load(config: KubeConfig, origin: KubeconfigOrigin, clock: Clock): LoadedConfig {
