@@ -14,6 +14,9 @@ test("what is inserted into a text is escaped, once, and letters of all language
   const inner = printable`<${HOSTILE}>`;
   assert.equal(String(printable`${inner}\n${"été 日本 🚢"}\n`), `<${ESCAPED}>\nété 日本 🚢\n`);
   assert.equal(String(joined([inner, inner], printable`\n`)), `<${ESCAPED}>\n<${ESCAPED}>`);
+  const [mark, sign] = ["\u0301", "\u26a0\ufe0f"];
+  const text = printable`${`a\u3164\u115fe${mark.repeat(6)}${sign}`}`;
+  assert.equal(String(text), String.raw`a\u3164\u115fe${mark.repeat(4)}\u0301\u0301${sign}`);
 });
 
 test("cells and coloured texts are escaped, and a row stays one line", () => {

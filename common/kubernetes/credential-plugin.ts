@@ -36,6 +36,11 @@ export class CredentialPlugin {
   async credentials(): Promise<PluginCredentials> {
     // The expiry is a time of day.
     if (this.#given !== undefined && Date.now() < this.#given.until) return this.#given.credentials;
+    // As in client-go, where there is no standard input.
+    if (textField(this.#exec, "interactiveMode") === "Always")
+      throw new Error(
+        "The plugin has interactiveMode Always, and is not run here, without a terminal",
+      );
     const status = field(parsed(await this.#print()), "status");
     const [token, cert, key] = ["token", "clientCertificateData", "clientKeyData"].map((name) =>
       textField(status, name),

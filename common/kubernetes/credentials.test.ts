@@ -91,6 +91,8 @@ test("a failing plugin is no-credentials with the reason; the next request runs 
     reason: "no-credentials",
     message: /ENOENT; "get it"$/,
   });
+  fake.writeKubeconfig({ exec: { command: "true", interactiveMode: "Always" } });
+  await assert.rejects(authorization(), { message: /interactiveMode Always/ });
   fake.writeKubeconfig({ exec: {} });
   await assert.rejects(authorization(), { reason: "no-credentials" });
 });
