@@ -73,7 +73,7 @@ function bundleOf(operator: CommandLine): string {
   return file;
 }
 
-const ALL = ["--all-contexts", "--request-timeout", "1s"];
+const ALL = ["--all-contexts", "--request-timeout", "3s"];
 
 for (const [command, shown] of [
   [["explain", "shop/web"], /^Import: +shop\/web, programmed$/m],
@@ -88,9 +88,9 @@ for (const [command, shown] of [
     assert.match(out, shown);
     for (const told of [
       `gone: ${gone}: .*ECONNREFUSED.*; check the address`,
-      `silent: ${silent.url}: .*1 second.*--request-timeout`,
-      "keyless: .*/nonexistent/plugin.*; check the user of this context",
-      "stuck: .*1 second",
+      `silent: ${silent.url}: .*3 seconds.*--request-timeout`,
+      "keyless: .*/nonexistent/plugin.*; check the user and the cluster of this context",
+      "stuck: .*3 seconds",
       'login: .*"<html>log in</html>"; .*a login page answers',
     ])
       assert.match(note, new RegExp(`^error: ${told}`, "m"));
@@ -106,7 +106,7 @@ test("bundle: the others' files, each cluster without an answer, and no second r
   assert.equal(code, 3);
   assert.match(out, /^3-one\/objects\/serviceimports\.json +[1-9]/m);
   for (const [folder, why] of [
-    ["1-deaf", "stalled: .*1 second"],
+    ["1-deaf", "stalled: .*3 seconds"],
     ["2-gone", "unreachable: .*ECONNREFUSED"],
   ])
     for (const name of ["version", "objects/nodes", "objects/leases"])

@@ -36,6 +36,22 @@ test("tokens, keys, certificates and passwords are left out wherever they stand 
     ['{"auths":{"r.example":{"auth":"dXNlcjpwdw=="}}}', `{"auths":${LEFT_OUT}}`],
     ["Set-Cookie: session=abc; Path=/", `Set-Cookie: ${LEFT_OUT}`],
     ["ca: LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1J", `ca: ${LEFT_OUT}`],
+    ["--password hunter2 --v=1", `--password ${LEFT_OUT} --v=1`],
+    ["curl -u ann:hunter2 x", `curl -u ann:${LEFT_OUT} x`],
+    ["machine r login ann password hunter2", `machine r login ann password ${LEFT_OUT}`],
+    ["Server=h;Pwd=hunter2;", `Server=h;Pwd=${LEFT_OUT};`],
+    ["AccountKey=hunter2==;", `AccountKey=${LEFT_OUT};`],
+    ["DB_PASS=hunter2", `DB_PASS=${LEFT_OUT}`],
+    ["private_key: hunter2", `private_key: ${LEFT_OUT}`],
+    ["JSESSIONID=hunter2", `JSESSIONID=${LEFT_OUT}`],
+    ["password => 'hunter2'", `password => ${LEFT_OUT}`],
+    ["https://x/?token%3Dhunter2", `https://x/?token%3D${LEFT_OUT}`],
+    ['{"password":"a\\"hunter2","b":1}', `{"password":${LEFT_OUT},"b":1}`],
+    ["postgres://ann:hun/ter2@h/db", `postgres://${LEFT_OUT}h/db`],
+    ["amqp://ann:hun@ter2@h", `amqp://${LEFT_OUT}h`],
+    // Of a product that no rule knows: a word that looks random.
+    ["key-Zx9Qw3Er7Ty1Ui5Op2As6Df8Gh4Jk0Lz ok", `${LEFT_OUT} ok`],
+    [Buffer.from("users: [{user: {token: hunter2}}]").toString("base64"), LEFT_OUT],
   ] as const) {
     assert.equal(textWithoutSecrets(text), expected);
   }
@@ -60,26 +76,32 @@ test("what a bug report needs stays as it is", () => {
     "shop/web:80 global cluster-2 10.2.1.6:8080",
     'clusterset_agent_sync_failures_total{code="CSP_LOCK_HELD"} 3',
     "https://10.0.0.1:6443/apis/multicluster.x-k8s.io/v1beta1/serviceimports",
+    "uid 0b9f1c36-7a31-4e0c-9d5e-2f6b8a7c1d20 sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822c",
+    "azure:///resourceGroups/MC_shopGroup1_shopCluster/providers/Microsoft.Compute/virtualMachineScaleSets/0",
+    "KUBE-SVC-XGLOHA7QRQ3V22RZ CLUSTERSET_AGENT_CLUSTERSET_CIDR serviceAccountToken bypass=true",
+    "--authorization-mode Node --tokens-file-period 5s -u 1000",
   ]) {
     assert.equal(textWithoutSecrets(text), text);
   }
 });
 
 test("of an object, values of variables and annotations that are not ours are left out", () => {
-  const pod = (metadata: object, proxy: string, token: string) => ({
+  const pod = (metadata: object, secret: string, token: string) => ({
     kind: "Pod",
     metadata: { name: "agent", ...metadata },
     spec: {
       containers: [
         {
           env: [
-            { name: "PROXY", value: proxy },
+            { name: "PROXY", value: secret },
             { name: "CLUSTERSET_AGENT_HEALTH", value: "all" },
             { name: "NODE", valueFrom: { fieldRef: { fieldPath: "spec.nodeName" } } },
           ],
-          args: ["--kubeconfig", "/x", `--token=${token}`],
+          args: ["--kubeconfig", "/x", `--token=${token}`, "--db-password", secret],
+          livenessProbe: { httpGet: { httpHeaders: [{ name: "X-Api-Key", value: secret }] } },
         },
       ],
+      volumes: [{ flexVolume: { options: { user: "ann", password: secret } } }],
     },
   });
   const ours = { "clusterset-proxy.io/shift": "from=2026-11-24T04:00:00Z; for=2h" };

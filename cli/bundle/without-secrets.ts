@@ -18,33 +18,63 @@ const KNOWN_KEY =
 /** It repeats the object, values of variables included. */
 const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
 
+/** Ends of the names of fields, flags and variables whose values are secrets. */
+const SECRET_NAME = `(?:(?:token|password|passwd|passphrase|secret|credential|bearer|jwt|dockerconfigjson|(?:client-key|client-certificate)-data|(?:store|key|(?<![a-z])db)_?pass|(?<![a-z])(?:pass|pwd|auth|(?:php|j)?sess(?:ion)?_?id)|(?:api|access|account|private|secret|signing|encryption|shared|tls)[-_. ]?(?:access)?key)s?)`;
+/** Between a name and its value: also in JSON within JSON, in a query that is encoded, and in XML. */
+const EQUALS = String.raw`\\*["']?\s*(?:=>|:=|[:=>]|%3D)\s*`;
+const VALUE = String.raw`(?!\(left out\))(?:"(?:\\.|[^"\\])+"|\\+"[^"]+"|'[^']+'|[^\s"',;}]+)`;
+const ENDS_AS_SECRET = new RegExp(`(?:${SECRET_NAME}|authorization|cookie)$`, "i");
+/** A flag whose value is the next word. */
+const FLAG = String.raw`--?[\w-]*?${SECRET_NAME}`;
+const IS_FLAG = new RegExp(`^${FLAG}$`, "i");
+
 /** Texts that may be secrets in any place, such as a log. The first group stays. The time of a search grows in proportion to the text: others may have written it. */
 const SECRETS: readonly RegExp[] = [
   // PEM: keys, and certificates, which are no secrets but belong to credentials.
-  /()-----BEGIN [A-Z ]+-----[\s\S]*?(?:-----END [A-Z ]+-----|$)/g,
+  /()-{4,5} ?BEGIN [A-Z0-9 ]+-{4,5}[\s\S]*?(?:-{4,5} ?END [A-Z0-9 ]+-{4,5}|$)/g,
   // Tokens of service accounts and of OIDC: JWTs.
   /()(?<![\w-])eyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?/g,
   // Bootstrap tokens; names of imported slices end alike, after a dot.
   /()(?<![\w.-])[a-z0-9]{6}\.[a-z0-9]{16}\b/g,
+  // age, and DigitalOcean: random, but in one case.
+  /()\b(?:AGE-SECRET-KEY-1[A-Z0-9]+|do[opr]_v1_[a-f0-9]+)/g,
   /(\b(?:bearer|basic) +)[\w.~+/=-]{6,}/gi,
-  // `token: abc`, `"client-key-data":"…"`, `password=abc`; also JSON in a string of JSON, as logs have it.
-  /((?:token|password|passwd|secret|credential|api-?key|client-key-data|client-certificate-data)s?\\*["']?\s*[:=]\s*)(?!\(left out\))(?:\\*"[^"]+"|'[^']+'|[^\s"',;}]+)/gi,
-  // PEM in base64, as kubeconfigs and Secrets have it.
-  /()\bLS0tLS1CRUdJTi[\w+/=]*/g,
+  // Names and passwords in URLs; also a password with a slash.
+  /(:\/\/)(?:[^\s/"'?#]+|[^\s/@"'?#]{0,100}:[^\s@"',]{1,100})@/g,
   // Any scheme: `Authorization: ApiKey abc`.
   /(\bauthorization\\*["']?\s*[:=]\s*\\*["']?)(?!\s|\(left out\)|(?:bearer|basic) +\(left out\))[^"'\n\r\\,}]+/gi,
-  /(\b(?:set-)?cookie\\*["']?\s*[:=]\s*\\*["']?)(?!\s|\(left out\))[^"'\n\r\\]+/gi,
+  /(\b(?:set-)?cookie2?\\*["']?\s*[:=]\s*\\*["']?)(?!\s|\(left out\))[^"'\n\r\\]+/gi,
   // Docker's configuration: name and password in base64.
   /("auths?\\*"\s*:\s*)(?:\\*"[^"]*"|\{(?:[^{}]|\{[^{}]*\})*\})/gi,
+  // `token: abc`, `"client-key-data":"…"`, `password=abc`; also JSON in a string of JSON, as logs have it.
+  new RegExp(`(${SECRET_NAME}${EQUALS})${VALUE}`, "gi"),
+  // `--password abc`, `login ann password abc`, `curl -u ann:abc`.
+  new RegExp(`((?<![\\w-])${FLAG}\\s+)(?!-)${VALUE}`, "gi"),
+  /(\blogin\s+\S+\s+password\s+)\S+/gi,
+  /((?<![\w-])(?:-u ?|--(?:proxy-)?user[ =])[^\s:"']{1,100}:)[^\s"']+/g,
   // Signed URLs, and keys in queries or variables: `?sig=`, `key=`, `X-Amz-Signature=`.
-  /((?<![a-z0-9])(?:key|sig|signature|credential|auth|code)=)(?!\(left out\))[^\s"'\\,;&}]+/gi,
-  // Names and passwords in URLs.
-  /(:\/\/)[^\s/@]+@/g,
+  /((?<![a-z0-9])(?:key|sig|signature|credential|auth|code|session|sid)=)(?!\(left out\))[^\s"'\\,;&}]+/gi,
 ];
+
+/** Words that may be keys or base64. Names, addresses, hashes and uids of Kubernetes have one case. */
+const WORD = /(?<![\w+/=-])[\w+/=-]{24,}/g;
+/** Each change between capitals, small letters, digits and signs; in a random text, three of five letters differ so from the one before. */
+const CHANGE = /(?<=[a-z])[^a-z]|(?<=[A-Z])[^A-Z]|(?<=[0-9])[^0-9]/g;
+/** Of names such as `virtualMachineScaleSets1`, one letter in four. */
+const RANDOM_SHARE = 0.4;
+
+/** True for a word that looks random: a token, a key, or base64, of whatever product. PURE. */
+function isRandom(word: string): boolean {
+  const letters = [/[a-z]/g, /[A-Z]/g, /[0-9]/g].map((kind) => word.match(kind)?.length ?? 0);
+  const [small = 0, capital = 0, digits = 0] = letters;
+  if (Math.min(small, capital) < 4 || digits < 1) return false;
+  return (word.match(CHANGE)?.length ?? 0) >= word.length * RANDOM_SHARE;
+}
 
 /** A text without what may be a secret. PURE. */
 export function textWithoutSecrets(text: string): string {
-  return SECRETS.reduce((rest, secret) => rest.replaceAll(secret, `$1${LEFT_OUT}`), text);
+  const rest = SECRETS.reduce((left, secret) => left.replaceAll(secret, `$1${LEFT_OUT}`), text);
+  return rest.replaceAll(WORD, (word) => (isRandom(word) ? LEFT_OUT : word));
 }
 
 /**
@@ -80,23 +110,39 @@ function isForeignEvent(object: unknown): boolean {
 function cleaned(value: unknown, name: string, withFreeText: boolean): unknown {
   if (typeof value === "string") return textWithoutSecrets(value);
   if (Array.isArray(value)) {
-    return value.map((one) => (name === "env" ? variable(one) : cleaned(one, "", withFreeText)));
+    return value.map((one, i) => {
+      if (name === "env") return variable(one);
+      const isValue = typeof one === "string" && IS_FLAG.test(String(value[i - 1]));
+      return isValue ? LEFT_OUT : cleaned(one, "", withFreeText);
+    });
   }
   if (!isFields(value)) return value;
+  // Such as a header of a probe.
+  if (ENDS_AS_SECRET.test(nameIn(value)) && typeof value.value === "string") {
+    const { value: _secret, ...rest } = value;
+    return { ...(cleaned(rest, name, withFreeText) as object), value: LEFT_OUT };
+  }
   const parts = Object.entries(value).flatMap(([key, part]) => {
     if (key === "managedFields") return [];
     if (KEYED_TEXTS.includes(name) && key !== LAST_APPLIED) {
       const isKnown = withFreeText || (KNOWN_KEY.test(key) && !OWN_FREE_TEXT.test(key));
       return [[key, isKnown ? cleaned(part, "", withFreeText) : LEFT_OUT] as const];
     }
-    return key === LAST_APPLIED ? [] : [[key, cleaned(part, key, withFreeText)] as const];
+    const isSecret = typeof part === "string" && ENDS_AS_SECRET.test(key);
+    return key === LAST_APPLIED
+      ? []
+      : [[key, isSecret ? LEFT_OUT : cleaned(part, key, withFreeText)] as const];
   });
   return Object.fromEntries(parts);
 }
 
+function nameIn(value: unknown): string {
+  return textField(value, "name") ?? "";
+}
+
 function variable(one: unknown): unknown {
   const value = field(one, "value");
-  const isOwn = OWN_VARIABLE.test(textField(one, "name") ?? "");
+  const isOwn = OWN_VARIABLE.test(nameIn(one));
   if (value === undefined || isOwn) return cleaned(one, "", false);
   return { ...(cleaned(one, "", false) as object), value: LEFT_OUT };
 }

@@ -137,11 +137,14 @@ for (const argv of [["unexport", "shop/web", "shop/cart", "shop/pay"], LEAVE])
     };
     await using one = await leaver({ onRequest });
     using operator = new CommandLine({ one: one.inline });
-    const { code, out } = operator.start(argv, stop.signal);
+    const { code, out, note } = operator.start(argv, stop.signal);
     // main.ts reports 1 after SIGINT as 130.
     assert.equal(await code, 1);
     assert.equal(deletions(one).length, 1);
     assert.match(out(), /^one: shop\/serviceexport\/\w+ deleted\n$/m);
+    // Of one large change, the rest is left.
+    const rest = argv === LEAVE ? "not finished: run the same command again to continue\n" : "";
+    assert.equal(note(), rest);
   });
 
 test("leave: what a user may not delete, or change in CoreDNS, is named before anything is changed", async () => {

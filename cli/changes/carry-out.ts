@@ -153,14 +153,21 @@ async function changeInStages(
   if (plan.check !== undefined && !(await plan.check(compared))) return EXIT.failed;
   if (!(await isConfirmed(terminal, question, flags.yes))) return EXIT.failed;
   const stages = new Set(compared.map(({ change }) => change.stage).toSorted((a, b) => a - b));
-  for (const stage of stages) {
-    const ofStage = compared.filter(({ change }) => change.stage === stage);
-    const isWell = await runStage(ofStage, around, report, flags.timeout ?? NO_WAIT_MS);
-    if (!isWell) return EXIT.failed;
-    const milestone = plan.milestones?.get(stage);
-    if (milestone !== undefined) out(printable`${milestone}\n`);
+  let isFinished = false;
+  try {
+    for (const stage of stages) {
+      const ofStage = compared.filter(({ change }) => change.stage === stage);
+      if (!(await runStage(ofStage, around, report, flags.timeout ?? NO_WAIT_MS)))
+        return EXIT.failed;
+      const milestone = plan.milestones?.get(stage);
+      if (milestone !== undefined) out(printable`${milestone}\n`);
+    }
+    isFinished = true;
+    return EXIT.well;
+  } finally {
+    // Also at Ctrl-C, which prints nothing else.
+    if (!isFinished) note(printable`not finished: run the same command again to continue\n`);
   }
-  return EXIT.well;
 }
 
 /** Makes the changes of a stage; false if a cluster failed, which is then said. */

@@ -11,15 +11,21 @@ export interface ClusterName {
 /** What a user can do, by the reason of a fault. */
 const ADVICE: Partial<Readonly<Record<FaultReason, string>>> = {
   unreachable:
-    "check the address in the kubeconfig, the network, and HTTPS_PROXY if a proxy is between",
+    "check the address in the kubeconfig, the network, and proxy-url or HTTPS_PROXY if a proxy is between",
   stalled: "check the API server, or wait longer with --request-timeout",
-  "no-credentials": "check the user of this context in the kubeconfig",
+  "no-credentials": "check the user and the cluster of this context in the kubeconfig",
   unauthorized: "log in again, or check the user of this context in the kubeconfig",
   forbidden: "see docs/guides/kubectl-plugin.md#rights",
   throttled: "try again later",
   garbage: "check the address in the kubeconfig, and whether a proxy or a login page answers",
   "server-error": "check the API server, and try again",
+  "not-served": "check the address in the kubeconfig: an API server of Kubernetes serves this",
 };
+
+/** Codes of a certificate that is not valid, of one that nobody known has signed, and of a server without TLS. */
+const OF_TLS = /CERT|SIGNATURE|EPROTO|ERR_SSL|ERR_TLS/;
+const TLS_ADVICE =
+  "check the address and the CA in the kubeconfig, the server's certificate, and the clock of this machine";
 
 /** API groups of the CRDs that each member has. */
 const CRD_GROUPS = ["multicluster.x-k8s.io", "about.k8s.io"];
@@ -30,21 +36,31 @@ export class ClusterFault extends ApiFault {
   /** The fault, without the cluster and the advice. */
   readonly why: string;
 
-  constructor(cluster: ClusterName, { reason, message, retryAfter }: ApiFault, cause?: unknown) {
+  constructor(cluster: ClusterName, fault: ApiFault, cause?: unknown) {
+    const { reason, message, retryAfter, status } = fault;
     const why = message.startsWith(`${cluster.context}: `)
       ? message.slice(cluster.context.length + 2)
       : message;
-    super(reason, why, { cause, retryAfter });
+    super(reason, why, { cause, retryAfter, ...(status !== undefined && { status }) });
     this.name = "ClusterFault";
     this.cluster = cluster;
-    this.why = this.message.trim();
+    // Also of a page of HTML.
+    this.why = this.message.trim().replaceAll(/\s*\n\s*/g, " ");
   }
 
   /** Such as `https://10.0.0.1:6443: connect ECONNREFUSED; check …`; the context is named beside it. */
   get detail(): string {
-    const advice = ADVICE[this.reason];
+    // That a cluster is no member says itself what to do.
+    const isAnswered = this.reason !== "not-served" || this.status !== undefined;
+    const advice = isOfTls(this) ? TLS_ADVICE : isAnswered ? ADVICE[this.reason] : undefined;
     return `${this.cluster.address}: ${this.why}${advice === undefined ? "" : `; ${advice}`}`;
   }
+}
+
+function isOfTls({ reason, cause }: ApiFault): boolean {
+  if (reason !== "unreachable") return false;
+  if (cause instanceof ApiFault) return isOfTls(cause);
+  return OF_TLS.test(String(field(cause, "code")));
 }
 
 /** A fault of `cluster`. `asked`: a resource or a query, if there was one. Other errors stay as they are. */

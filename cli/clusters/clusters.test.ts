@@ -1,12 +1,14 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
-import type { AddressInfo, Socket } from "node:net";
+import { type AddressInfo, createServer as createTcpServer, type Socket } from "node:net";
 import { test } from "node:test";
 import { type WebSocket, WebSocketServer } from "ws";
 import { ApiFault } from "../../common/kubernetes/api-fault.ts";
 import type { ApiServer } from "../../common/kubernetes/api-server.ts";
 import { Recovery } from "../../common/kubernetes/recovery.ts";
+import { FakeApiServer, kubeconfigOf } from "../../test/doubles/fake-api-server.ts";
+import { CommandLine } from "../../test/stages/command-line.ts";
 import { proxiedPage } from "./cluster.ts";
 import { environmentProxy } from "./contexts.ts";
 import { forwardedPort, readPage } from "./port-forward.ts";
@@ -47,6 +49,78 @@ test("NO_PROXY: names and names below them, addresses, ranges, ports; this machi
     ["https://[fd00::1]:6443", "fd00::2"],
   ] as const)
     assert.ok(!isDirect(server, excluded), `${server} ${excluded}`);
+});
+
+/** Where nothing listens. */
+const GONE = "http://127.0.0.1:1";
+
+const ANSWERS: Readonly<Record<string, readonly [status: number, body: string, shown: RegExp]>> = {
+  empty: [500, "", /HTTP 500; check the API server/],
+  page: [
+    503,
+    "<html>\n  <b>Sorry</b>\n</html>\n",
+    /HTTP 503: <html> <b>Sorry<\/b> <\/html>; check/,
+  ],
+  elsewhere: [404, "404 page not found\n", /404 page not found; check the address/],
+  moved: [302, "", /HTTP 302; check the address .* a login page/],
+};
+
+for (const [name, [status, body, shown]] of Object.entries(ANSWERS))
+  test(`an answer of another server is named in one sentence, with what to do: ${name}`, async () => {
+    await using server = await FakeApiServer.start({
+      answerTo: () => (_, response) => void response.writeHead(status).end(body),
+    });
+    using operator = new CommandLine({ there: server.inline });
+    const { code, note } = await operator.run("explain", "shop/web");
+    assert.equal(code, 1);
+    assert.match(note, shown);
+    assert.match(note, /^error: there: http:\S+: [^\n\\]+\n$/);
+  });
+
+test("a kubeconfig that cannot work is named, with the part to check, and no password of it is printed", async () => {
+  await using one = await FakeApiServer.start();
+  using operator = new CommandLine({
+    provider: kubeconfigOf(GONE, { "auth-provider": { name: "gcp" } }),
+    plain: kubeconfigOf(one.url.replace("http:", "https:")),
+    secret: kubeconfigOf(GONE.replace("http://", "https://ann:s3cret@")),
+    url: kubeconfigOf("api.example:6443"),
+  });
+  const { note } = await operator.run("explain", "shop/web", "--all-contexts");
+  assert.match(
+    note,
+    /^error: provider: .*auth-provider gcp .*: use exec; check the user and the cluster/m,
+  );
+  assert.match(note, /^error: plain: https:\S+: TLS: \S.*; check .*certificate/m);
+  assert.match(note, /^error: secret: https:\/\/127\.0\.0\.1:\d+: connect ECONNREFUSED/m);
+  assert.match(
+    note,
+    /^error: url: .*"api\.example:6443" is not an http or https URL; check .*cluster/m,
+  );
+  assert.doesNotMatch(note, /s3cret|ann|Cannot read/);
+  operator.env = { KUBECONFIG: "/nowhere/config" };
+  assert.match((await operator.run("status")).note, /^error: \/nowhere\/config: ENOENT/);
+});
+
+test("a SOCKS proxy resolves names, as for kubectl", async () => {
+  const asked = new Set<string>();
+  const proxy = createTcpServer((client) => {
+    client.once("data", () => {
+      client.write(Buffer.of(5, 0));
+      // The name follows its length, after the kind of address, which is 3.
+      client.once("data", (bytes) => {
+        asked.add(bytes.subarray(5, 5 + (bytes[4] ?? 0)).toString());
+        client.destroy();
+      });
+    });
+  });
+  await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve));
+  const { port } = proxy.address() as { port: number };
+  using behind = new CommandLine({ far: kubeconfigOf("https://api.invalid:6443") });
+  behind.env = { HTTPS_PROXY: `socks5://127.0.0.1:${port}` };
+  const { code } = await behind.run("explain", "shop/web");
+  proxy.close();
+  assert.equal(code, 1);
+  assert.deepEqual([...asked], ["api.invalid"]);
 });
 
 const POD = { namespace: "clusterset-proxy", pod: "agent-1", port: 10269 };

@@ -1,6 +1,7 @@
 import { LABEL_SERVICE_SLICE } from "../../api/keys.ts";
 import { ApiFault } from "../../common/kubernetes/api-fault.ts";
 import { ENDPOINT_SLICES, queryOf, SERVICE_EXPORTS } from "../../common/kubernetes/kinds.ts";
+import { VERSION } from "../../common/version.ts";
 import { trustedFor, whyUnreachable } from "../clusters/api-address.ts";
 import type { Cluster } from "../clusters/cluster.ts";
 import { readFacts, readHub } from "../clusters/read-facts.ts";
@@ -68,7 +69,7 @@ export async function examined(
   }
   terminal.out(membersText(members, terminal));
   return {
-    ...{ clusterset, members, dns, manifests: !skipManifests },
+    ...{ clusterset, members, dns, manifests: !skipManifests, version: VERSION },
     images: { ...imagesOf(flags), ...(dnsImage !== undefined && { coredns: dnsImage }) },
     ...(hub &&
       onHub && {

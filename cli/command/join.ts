@@ -39,7 +39,8 @@ function join(contexts: readonly string[], flags: JoinFlags, whole: Terminal): P
       return {
         changes: joinChanges({ ...set, wait: flags.wait }),
         question: printable`Are the ranges right, and continue?`,
-        onConflict: "Change them there, or take them over with --force-conflicts.",
+        onConflict:
+          "If a chart or a GitOps tool applies them, leave them to it with --skip-manifests; else change them there, or take them over with --force-conflicts.",
         ...(isPrinted && { print: (compared) => printManifests(compared, terminal) }),
         ...(!flags.skipReachability && {
           check: (compared) => isReachable(compared, set, flags.timeout, terminal),

@@ -27,7 +27,7 @@ function member(id: string): Member {
 const MEMBERS = ["c1", "c2"].map(member);
 const [C1, C2] = MEMBERS as [Member, Member];
 const SET: JoinSet = {
-  ...{ clusterset: "prod", members: MEMBERS, images: {} },
+  ...{ clusterset: "prod", members: MEMBERS, images: {}, version: "9.9.9" },
   ...{ manifests: true, wait: true },
 };
 
@@ -123,6 +123,25 @@ for (const [dns, way, wanted] of DNS_ROWS)
   test(`join: ${dns.owner ?? ""} ${dns.kind} ${dns.image ?? ""}, --dns ${way ?? "(default)"}: ${wanted.join(", ")}`, () => {
     assert.deepEqual(dnsChanges(dns, { dns: way }), wanted);
   });
+
+test("join: programs keep the registry of the images that they have, at our version, until a flag names others", () => {
+  const imagesWith = (images: Readonly<Record<string, string>>, flags: JoinSet["images"] = {}) => {
+    const members = [{ ...C1, facts: { ...C1.facts, images } }];
+    const put = joinChanges({ ...SET, images: flags, members });
+    return [...JSON.stringify(put).matchAll(/"image":"([^"]*clusterset-[^"]*)"/g)].map(
+      ([, image]) => image,
+    );
+  };
+  const had = {
+    "clusterset-agent": "r:5000/clusterset-agent:0.1.0",
+    "clusterset-controller": "r/clusterset-controller@sha256:1",
+  };
+  const agent = "r:5000/clusterset-agent:9.9.9";
+  assert.deepEqual(imagesWith(had), ["r/clusterset-controller@sha256:1", agent]);
+  const flags = { "clusterset-controller": "q/clusterset-controller:1" };
+  assert.deepEqual(imagesWith(had, flags), ["q/clusterset-controller:1", agent]);
+  assert.match(imagesWith({})[0] ?? "", /^clusterset-controller:/);
+});
 
 test("join: a CoreDNS of the clusterset has the flag's image, else that of a mirror which it has, else ours", () => {
   const imageWith = (ownImage: string | undefined, images: JoinSet["images"] = {}) => {

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { parse } from "yaml";
 import { forAll } from "../../test/generators/for-all.ts";
 import { documentText, joined, painted, printable } from "./printable.ts";
-import { PLAIN, table } from "./table.ts";
+import { PLAIN, sentence, table } from "./table.ts";
 
 /** The operator's clipboard (OSC 52), a cleared line, a forged row, U+202E, a C1 control, a line separator, a tag character. */
 const HOSTILE = "a\u001b]52;c;ZXZpbA==\u0007\u001b[2K\r\nforged\u202eb\u009b1m\u2028\u{e0041}";
@@ -14,6 +14,9 @@ test("what is inserted into a text is escaped, once, and letters of all language
   const inner = printable`<${HOSTILE}>`;
   assert.equal(String(printable`${inner}\n${"été 日本 🚢"}\n`), `<${ESCAPED}>\nété 日本 🚢\n`);
   assert.equal(String(joined([inner, inner], printable`\n`)), `<${ESCAPED}>\n<${ESCAPED}>`);
+  const [mark, sign] = ["\u0301", "\u26a0\ufe0f"];
+  const text = printable`${`a\u3164\u115fe${mark.repeat(6)}${sign}`}`;
+  assert.equal(String(text), String.raw`a\u3164\u115fe${mark.repeat(4)}\u0301\u0301${sign}`);
 });
 
 test("cells and coloured texts are escaped, and a row stays one line", () => {
@@ -52,6 +55,20 @@ test("colours do not change the columns", () => {
     String(table(["A", "B"], rows, { paint })),
     "<heading>A</>     <heading>B</>\n<fault>bad</>   x\n",
   );
+});
+
+test("a column is as wide as terminals show its cells: letters of two columns, and marks of none", () => {
+  const rows = [
+    ["日本", "x"],
+    ["e\u0301te\u0301", "x"],
+  ];
+  assert.equal(String(table(["A", "B"], rows)), "A      B\n日本   x\ne\u0301te\u0301    x\n");
+  const narrow = { ...PLAIN, columns: 20 };
+  // A line that is too long would be continued by the terminal, at its left edge.
+  const lines = String(table(["A", "B"], [["x", "日".repeat(12)]], narrow)).split("\n");
+  assert.deepEqual(lines, ["A   B", `x   ${"日".repeat(8)}`, `    ${"日".repeat(4)}`, ""]);
+  const text = String(sentence(`one: ${"x ".repeat(8)}forged row`, narrow));
+  assert.deepEqual(text.split("\n").slice(1), ["  x forged row"]);
 });
 
 test("on a narrow screen the widest columns are wrapped, at spaces, and the others are not", () => {

@@ -7,9 +7,12 @@ export type Style = "good" | "warning" | "fault" | "faint" | "heading";
 /** Colours a text for a terminal, or returns it as it is. */
 export type Paint = (style: Style, text: string) => string;
 
-/** Controls, formats such as U+202E, unassigned characters, halves of pairs, and separators of lines. */
-const UNPRINTABLE = /[\p{C}\p{Zl}\p{Zp}]/gu;
-const UNPRINTABLE_IN_LINES = /(?!\n)[\p{C}\p{Zl}\p{Zp}]/gu;
+/**
+ * Controls, formats such as U+202E, unassigned characters, halves of pairs, separators of lines, letters that nobody sees, and marks that would pile up over
+ * other lines.
+ */
+const UNPRINTABLE = /[\p{C}\p{Zl}\p{Zp}]|(?!\p{VS})\p{DI}|(?<=\p{M}{4})\p{M}/gu;
+const UNPRINTABLE_IN_LINES = new RegExp(`(?!\\n)(?:${UNPRINTABLE.source})`, "gu");
 
 /**
  * Text for a terminal: the program's own words, line feeds and colours, and texts of others without characters that control a

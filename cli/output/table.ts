@@ -45,7 +45,7 @@ export function table(
     }),
   );
   const natural = heading.map((_name, column) =>
-    Math.max(...cells.map((row) => row[column]?.text.length ?? 0)),
+    Math.max(...cells.map((row) => widthOf(row[column]?.text ?? ""))),
   );
   const widths = columns === undefined ? natural : columnWidths(natural, columns, GAP.length);
   return joined(
@@ -55,7 +55,7 @@ export function table(
 
 /** A row as lines: the second has what does not fit into the first. */
 function linesOf(row: readonly Cell[], widths: readonly number[]): Cell[][] {
-  const parts = row.map(({ text }, column) => wrapped(text, widths[column] ?? text.length));
+  const parts = row.map(({ text }, column) => wrapped(text, widths[column] ?? widthOf(text)));
   const height = Math.max(...parts.map((lines) => lines.length));
   return Array.from({ length: height }, (_none, i) =>
     row.map((cell, column) => ({ ...cell, text: parts[column]?.[i] ?? "" })),
@@ -67,7 +67,7 @@ function lineText(line: readonly Cell[], widths: readonly number[], paint: Paint
   const shown = line.slice(0, last + 1).map(({ text, style }, column) => {
     const cell = text === "" ? NOTHING : painted(paint, style, text);
     if (column === last) return cell;
-    return printable`${cell}${" ".repeat((widths[column] ?? 0) - text.length) + GAP}`;
+    return printable`${cell}${" ".repeat(Math.max((widths[column] ?? 0) - widthOf(text), 0)) + GAP}`;
   });
   return printable`${joined(shown)}\n`;
 }
@@ -114,21 +114,57 @@ function columnWidths(natural: readonly number[], columns: number, gap: number):
   return widths;
 }
 
-/** Lines of a text on a screen: the second and further ones are `indented` as much as the first one is after what is printed before it. PURE. */
-export function sentence(text: string, { columns }: Screen, indented = 0): Printable {
+/** Columns by which further lines of a sentence are indented, so that no text of others begins a line. */
+const INDENTED = 2;
+
+/** Lines of a text on a screen: the second and further ones are indented, by `before` if something of that width is printed before the first one. PURE. */
+export function sentence(text: string, { columns }: Screen, before = 0): Printable {
   const shown = escapedText(text);
+  const indented = Math.max(before, INDENTED);
   const lines = columns === undefined ? [shown] : wrapped(shown, columns - indented);
   const parts = lines.map((line) => printable`${line}`);
   return joined(parts, printable`\n${" ".repeat(indented)}`);
 }
 
-/** `text` in lines of at most `width` characters, broken at spaces where it has some. PURE. */
+/** Characters that terminals show in two columns, and those that they show in none. */
+const WIDE =
+  /[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Hang}\p{scx=Bopo}\p{Emoji_Presentation}\u{ff01}-\u{ff60}\u{ffe0}-\u{ffe6}\u{3000}-\u{303e}]/u;
+const NARROW = /\p{M}/u;
+
+/** Columns of a text on a terminal. PURE. */
+function widthOf(text: string): number {
+  // Of ASCII, each character is a column.
+  if (!/[^\x20-\x7e]/.test(text)) return text.length;
+  let width = 0;
+  for (const char of text) width += widthOfCharacter(char);
+  return width;
+}
+
+function widthOfCharacter(char: string): number {
+  if (NARROW.test(char)) return 0;
+  return WIDE.test(char) ? 2 : 1;
+}
+
+/** The number of characters (UTF-16) at the beginning of a text that fit into `columns`, at least one. PURE. */
+function fitting(text: string, columns: number): number {
+  let width = 0;
+  let length = 0;
+  for (const char of text) {
+    width += widthOfCharacter(char);
+    if (width > columns && length > 0) return length;
+    length += char.length;
+  }
+  return length;
+}
+
+/** `text` in lines of at most `width` columns, broken at spaces where it has some. PURE. */
 function wrapped(text: string, width: number): string[] {
   const lines: string[] = [];
   let rest = text;
-  while (rest.length > width && width > 0) {
-    const space = rest.lastIndexOf(" ", width);
-    const end = space > 0 ? space : width;
+  while (widthOf(rest) > width && width > 0) {
+    const fits = fitting(rest, width);
+    const space = rest.lastIndexOf(" ", fits);
+    const end = space > 0 ? space : fits;
     lines.push(rest.slice(0, end));
     rest = rest.slice(space > 0 ? end + 1 : end);
   }

@@ -136,12 +136,23 @@ export function faultOfTransport(thrown: unknown): ApiFault {
   if (!(thrown instanceof Error))
     return new ApiFault("unreachable", String(thrown), { cause: thrown });
   const code = "code" in thrown && typeof thrown.code === "string" ? thrown.code : "";
-  // Node's message for a connection that ends during a response is not clear.
-  const message =
-    thrown.message === "aborted" ? "Connection closed during a response" : thrown.message;
+  const message = clearMessage(thrown.message);
   // Invalid HTTP or compression; a truncated gzip stream (Z_BUF_ERROR) is a broken connection.
   const isInvalid = /^(HPE_|Z_(?!BUF_ERROR$))/.test(code);
   return new ApiFault(isInvalid ? "garbage" : "unreachable", message || code, { cause: thrown });
+}
+
+/** Messages of Node, OpenSSL and the proxy's client that a user cannot read, and what they say. */
+const MESSAGES: readonly (readonly [RegExp, string])[] = [
+  [/^aborted$/, "Connection closed during a response"],
+  [/^.*SSL routines:[^:]*:([^:]+):.*$/s, "TLS: $1"],
+  // It advises flags of Node, which is not what the user runs.
+  [/; if the root CA is installed locally, .*$/s, ""],
+  [/^Bad response: (\d+)$/, "The proxy responded with HTTP $1"],
+];
+
+function clearMessage(message: string): string {
+  return MESSAGES.reduce((text, [pattern, clear]) => text.replace(pattern, clear), message);
 }
 
 /** The result of `attempt` with the first API version that is served. Throws the first fault if none is. */

@@ -36,6 +36,11 @@ export class CredentialPlugin {
   async credentials(): Promise<PluginCredentials> {
     // The expiry is a time of day.
     if (this.#given !== undefined && Date.now() < this.#given.until) return this.#given.credentials;
+    // As in client-go, where there is no standard input.
+    if (textField(this.#exec, "interactiveMode") === "Always")
+      throw new Error(
+        "The plugin has interactiveMode Always, and is not run here, without a terminal",
+      );
     const status = field(parsed(await this.#print()), "status");
     const [token, cert, key] = ["token", "clientCertificateData", "clientKeyData"].map((name) =>
       textField(status, name),
@@ -72,7 +77,10 @@ export class CredentialPlugin {
       if (error === null) return resolve(printed);
       const end = error.signal ?? (typeof error.code === "number" ? `status ${error.code}` : "");
       const exited = `The plugin exited with ${end}: ${shown(said.toString().trim())}`;
-      reject(new Error(abort.signal.aborted ? abort.signal.reason : end ? exited : error.message));
+      const hint = textField(this.#exec, "installHint");
+      const missing =
+        hint === undefined ? error.message : `${error.message}; ${shown(hint.trim())}`;
+      reject(new Error(abort.signal.aborted ? abort.signal.reason : end ? exited : missing));
     });
     this.#end = () => abort.abort("The plugin was cancelled");
     const cancel = this.#clock.after(PLUGIN_MS, () => abort.abort("The plugin timed out"));

@@ -100,8 +100,13 @@ test("a failing plugin is no-credentials with the reason; the next request runs 
   // Credentials that are not as they should be are in no message.
   fake.writeKubeconfig(plugin("echo token=s3cret"));
   await assert.rejects(authorization(), { message: "The plugin printed no JSON" });
-  fake.writeKubeconfig({ exec: { command: "/nowhere" } });
-  await assert.rejects(authorization(), { reason: "no-credentials", message: /ENOENT/ });
+  fake.writeKubeconfig({ exec: { command: "/nowhere", installHint: "get it\n" } });
+  await assert.rejects(authorization(), {
+    reason: "no-credentials",
+    message: /ENOENT; "get it"$/,
+  });
+  fake.writeKubeconfig({ exec: { command: "true", interactiveMode: "Always" } });
+  await assert.rejects(authorization(), { message: /interactiveMode Always/ });
   fake.writeKubeconfig({ exec: {} });
   await assert.rejects(authorization(), { reason: "no-credentials" });
 });

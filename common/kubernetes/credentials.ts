@@ -61,8 +61,12 @@ export class Credentials {
     return new Credentials(options, loaded, version);
   }
 
-  /** Address of the API server. */
+  /** Address of the API server, without a name and a password in it: it is printed, and given to others. */
   get address(): string {
+    return this.#server.replace(/^(https?:\/\/)[^/]*@/i, "$1");
+  }
+
+  get #server(): string {
     return this.#loaded.config.getCurrentCluster()?.server ?? "";
   }
 
@@ -132,7 +136,7 @@ export class Credentials {
       for (const [name, value] of Object.entries(headers)) validateHeaderValue(name, value);
       if (cert !== undefined || key !== undefined) createSecureContext({ cert, key });
       return {
-        server: this.address,
+        server: this.#server,
         proxy: proxied && typeof options.agent === "object" ? options.agent : undefined,
         headers,
         tls: {

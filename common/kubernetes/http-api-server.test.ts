@@ -9,6 +9,7 @@ import { gzipSync } from "node:zlib";
 import { type Answer, FakeApiServer } from "../../test/doubles/fake-api-server.ts";
 import { FakeClock } from "../../test/doubles/fake-clock.ts";
 import { logLines } from "../../test/doubles/log-lines.ts";
+import { systemClock } from "../clock.ts";
 import type { ApiResponse } from "./api-server.ts";
 import { Credentials } from "./credentials.ts";
 import { HttpApiServer } from "./http-api-server.ts";
@@ -143,6 +144,24 @@ async function fullListener() {
   };
   return { port, [Symbol.asyncDispose]: dispose };
 }
+
+test("with a timeout of requests, an answer that never ends is stalled, although data arrive", async () => {
+  await using fake = await FakeApiServer.start();
+  const kubeconfig = { kubeconfig: fake.kubeconfig, ...logLines(), clock: new FakeClock() };
+  const credentials = await Credentials.load(kubeconfig);
+  await using closing = new AsyncDisposableStack();
+  const api = new HttpApiServer(credentials, "test/1", systemClock, 1000);
+  closing.defer(() => api.close());
+  fake.answers.push((_, response) => {
+    const drops = setInterval(() => response.write(" "), 20);
+    response.on("close", () => clearInterval(drops));
+  });
+  const { signal } = new AbortController();
+  await assert.rejects(api.request({ path: "/x", signal, silence: 150_000 }).then(textOf), {
+    reason: "stalled",
+    message: "No end within 1 seconds",
+  });
+});
 
 test("connecting times out after 10 seconds", async () => {
   await using it = await stage();

@@ -34,14 +34,14 @@ export class HttpApiServer implements ApiServer {
   readonly #http = new HttpAgent({ keepAlive: true, timeout: IDLE_MS });
   readonly #https = new HttpsAgent({ keepAlive: true, timeout: IDLE_MS });
   readonly #closed = new AbortController();
-  readonly #limits: { readonly connect: number; readonly answer: number; readonly silence: number };
+  readonly #limits: { readonly connect: number; readonly answer: number; readonly whole: number };
 
-  /** `requestTimeout`: milliseconds for an answer, and without data in it, in place of the limits of each request. */
+  /** `requestTimeout`: milliseconds for the beginning of an answer, and for all of it, besides the limits of each request. */
   constructor(credentials: Credentials, userAgent: string, clock: Clock, requestTimeout?: number) {
     this.#limits = {
       connect: Math.min(CONNECT_MS, requestTimeout ?? CONNECT_MS),
       answer: requestTimeout ?? ANSWER_MS,
-      silence: requestTimeout ?? Number.POSITIVE_INFINITY,
+      whole: requestTimeout ?? Number.POSITIVE_INFINITY,
     };
     this.#credentials = credentials;
     this.#userAgent = userAgent;
@@ -84,8 +84,8 @@ export class HttpApiServer implements ApiServer {
       return Array.isArray(value) ? value[0] : value;
     };
     const encoding = header("content-encoding");
-    const silence = Math.min(request.silence, this.#limits.silence);
-    return { status, header, body: decoded(response, encoding, silence, this.#clock) };
+    const limits = { silence: request.silence, whole: this.#limits.whole };
+    return { status, header, body: decoded(response, encoding, limits, this.#clock) };
   }
 
   async close(): Promise<void> {
@@ -153,12 +153,13 @@ function payloadOf({ body, contentType = "application/json" }: ApiWrite) {
 
 /**
  * The decompressed body. `encoding`: its `content-encoding` header. Throws an ApiFault: `unreachable` if the connection
- * breaks, `stalled` after `silence` milliseconds without data, `garbage` if the encoding is invalid.
+ * breaks, `stalled` after `silence` milliseconds without data, or if it has not ended after `whole` milliseconds: a server may send some bytes now and then,
+ * for ever. `garbage` if the encoding is invalid.
  */
 async function* decoded(
   body: Readable,
   encoding: string | undefined,
-  silence: number,
+  { silence, whole }: { readonly silence: number; readonly whole: number },
   clock: Clock,
 ): AsyncGenerator<Uint8Array> {
   if (encoding !== undefined && encoding !== "gzip" && encoding !== "identity") {
@@ -166,14 +167,20 @@ async function* decoded(
     throw new ApiFault("garbage", `Unsupported content-encoding ${JSON.stringify(encoding)}`);
   }
   const stream = encoding === "gzip" ? gunzipped(body) : body;
-  const late = (): void =>
-    void stream.destroy(new ApiFault("stalled", `No data for ${silence / 1000} seconds`));
-  let cancel = deadline(clock, silence, late);
+  const end = clock.now() + whole;
+  const late = (): void => {
+    const seconds = `${Math.min(silence, whole) / 1000} seconds`;
+    const why = clock.now() < end ? `No data for ${seconds}` : `No end within ${seconds}`;
+    stream.destroy(new ApiFault("stalled", why));
+  };
+  const nextDeadline = () =>
+    deadline(clock, Math.min(silence, Math.max(end - clock.now(), 0)), late);
+  let cancel = nextDeadline();
   try {
     for await (const chunk of stream) {
       cancel();
       yield chunk;
-      cancel = deadline(clock, silence, late);
+      cancel = nextDeadline();
     }
   } catch (thrown) {
     throw faultOfTransport(thrown);

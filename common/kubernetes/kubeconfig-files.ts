@@ -31,7 +31,7 @@ export interface MergedKubeconfig {
 /** Fields with paths, in the `cluster` and `user` of an entry. */
 const PATHS = ["certificate-authority", "client-certificate", "client-key", "tokenFile"];
 
-/** The files that kubectl would read: `--kubeconfig`, else those of KUBECONFIG that exist, else `~/.kube/config`. */
+/** The files that kubectl would read: `--kubeconfig`, else those of KUBECONFIG that exist (all, if none does: reading them names them), else `~/.kube/config`. */
 export function kubeconfigFiles(
   flag: string | undefined,
   variable: string | undefined,
@@ -40,7 +40,8 @@ export function kubeconfigFiles(
   if (flag !== undefined) return [flag];
   const listed = (variable ?? "").split(delimiter).filter((file) => file !== "");
   if (listed.length === 0) return [join(home, ".kube", "config")];
-  return listed.filter((file) => existsSync(file));
+  const existing = listed.filter((file) => existsSync(file));
+  return existing.length > 0 ? existing : listed;
 }
 
 /**

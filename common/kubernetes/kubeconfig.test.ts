@@ -104,6 +104,7 @@ test("the files are those of the flag, else those of KUBECONFIG that exist, else
   assert.deepEqual(kubeconfigFiles("x", `${FIRST}`, "/home/ann"), ["x"]);
   const variable = [FIRST, join(directory, "none"), "", SECOND].join(":");
   assert.deepEqual(kubeconfigFiles(undefined, variable, "/home/ann"), [FIRST, SECOND]);
+  assert.deepEqual(kubeconfigFiles(undefined, "/none:/nowhere", ""), ["/none", "/nowhere"]);
   assert.deepEqual(kubeconfigFiles(undefined, undefined, "/home/ann"), ["/home/ann/.kube/config"]);
 });
 

@@ -21,6 +21,9 @@ export interface LoadedConfig {
   readonly plugin: CredentialPlugin | undefined;
 }
 
+/** Names of `auth-provider` that client-go removed in 1.26 for `exec`; the one for OIDC is still there. */
+const REMOVED_PROVIDERS = ["gcp", "azure"];
+
 /** Reads a kubeconfig or the pod's service account. Imports client-node, which is large, lazily. Throws CSP_KUBECONFIG. */
 export async function loadKubeconfig(
   origin: KubeconfigOrigin,
@@ -31,15 +34,25 @@ export async function loadKubeconfig(
   const loaded = load(config, origin, clock);
   const where = nameOf(origin);
   const cluster = config.getCurrentCluster();
-  if (cluster === null) throw invalid(where, "the current context names no cluster");
+  if (cluster === null) throw invalid(where, "the context names no cluster that is there");
   if (!/^https?:$/.test(URL.parse(cluster.server)?.protocol ?? "")) {
     throw invalid(where, `${shown(cluster.server)} is not an http or https URL`);
   }
-  if (config.getCurrentUser() === null) throw invalid(where, "the current context names no user");
-  // client-node rejects http URLs unless TLS certificates are not verified, and there are none.
-  config.clusters = config.clusters.map((one) =>
-    URL.parse(one.server)?.protocol === "http:" ? { ...one, skipTLSVerify: true } : one,
-  );
+  const user = config.getCurrentUser();
+  if (user === null) throw invalid(where, "the context names no user that is there");
+  const provider = textField(user.authProvider, "name") ?? "";
+  if (REMOVED_PROVIDERS.includes(provider))
+    throw invalid(
+      where,
+      `auth-provider ${provider} is not in kubectl 1.26 and newer either: use exec`,
+    );
+  config.clusters = config.clusters.map((one) => ({
+    ...one,
+    // client-node rejects http URLs unless TLS certificates are not verified, and there are none.
+    ...(URL.parse(one.server)?.protocol === "http:" && { skipTLSVerify: true }),
+    // The proxy resolves names, as for Go.
+    ...(one.proxyUrl !== undefined && { proxyUrl: one.proxyUrl.replace(/^socks5:/, "socks5h:") }),
+  }));
   return loaded;
 }
 

@@ -20,8 +20,9 @@ export async function requestBody(
   }
   const bytes = await beginning(response);
   const statusObject = jsonOf(bytes);
-  const message = textField(statusObject, "message") ?? bytes.toString("utf8");
-  throw new ApiFault(reasonOf(status, statusObject), `HTTP ${status}: ${message}`, {
+  const message = (textField(statusObject, "message") ?? bytes.toString("utf8")).trim();
+  const text = message === "" ? `HTTP ${status}` : `HTTP ${status}: ${message}`;
+  throw new ApiFault(reasonOf(status, statusObject), text, {
     retryAfter: retryAfterOf(response.header("retry-after")),
     status,
   });

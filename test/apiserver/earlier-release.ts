@@ -19,7 +19,7 @@ const REPOSITORY = resolve(import.meta.dirname, "../..");
 const LOCK = "package-lock.json";
 /** The sources of its programs, their packages, and what operators apply. */
 const PARTS = [
-  ...["agent", "api", "bin", "common", "controller", "deploy"],
+  ...["agent", "api", "bin", "cli", "common", "controller", "deploy"],
   ...[".npmrc", "package.json", LOCK],
 ];
 
@@ -46,7 +46,7 @@ export function earlierRelease(): Release {
  */
 function unpacked(): string {
   const sharesPackages = pinsSamePackages();
-  const root = join(CACHE, `release-${COMMIT.slice(0, 12)}${sharesPackages ? "" : "-packages"}`);
+  const root = join(CACHE, `earlier-${COMMIT.slice(0, 12)}${sharesPackages ? "" : "-packages"}`);
   if (!existsSync(root)) unpack(root, sharesPackages);
   if (sharesPackages) linkPackages(root);
   return root;

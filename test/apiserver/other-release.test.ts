@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
 import { after, before, describe, test } from "node:test";
+import { promisify } from "node:util";
 import {
   ANNOTATION_CLUSTER_IP_FAILOVER,
   FAILOVER_MANAGER,
@@ -14,6 +16,7 @@ import { CLUSTERS, type ClusterName, ClusterSetStage, SERVICE } from "./clusters
 import { ControlPlane } from "./control-plane.ts";
 import { ControllerStage } from "./controller-stage.ts";
 import { earlierRelease, earlierReleaseMissing } from "./earlier-release.ts";
+import { JoinedClusters } from "./joined-clusters.ts";
 import { OURS, type Release } from "./release.ts";
 import { endpointsOf, SLICE } from "./staged-cluster.ts";
 import { Witness } from "./witness.ts";
@@ -246,6 +249,35 @@ describe("this release and the last one on a hub", {
       await c1.endpoints(SERVICE, ["10.1.0.7"]);
       await untilImported("10.1.0.7", "10.2.0.7");
     }
+  });
+});
+
+describe("clusters that joined with the plugin of the last release", {
+  skip: earlierReleaseMissing() ?? false,
+}, () => {
+  test("a join of this release has no conflict, keeps tokens and programs, and the next one has nothing to do", async () => {
+    const ids = ["c1", "c2"];
+    await using set = await JoinedClusters.open(...ids);
+    const join = ["join", ...ids, "--clusterset", "prod", "--no-wait", "--yes"];
+    const argv = [...join, "--skip-reachability"];
+    const env = { ...process.env, KUBECONFIG: set.user.kubeconfig };
+    // Not execFileSync: the API servers' output goes through this process, too.
+    const [plugin = ""] = earlierRelease().plugin;
+    await promisify(execFile)(plugin, argv, { env });
+    const { out } = await set.run(...argv);
+    assert.doesNotMatch(out, /conflict|peer-c\d (created|changed)/);
+    for (const id of ids) {
+      // Where others reach it, it said of itself by no earlier join.
+      assert.match(out, new RegExp(`^${id}: namespace/clusterset-registry-${id} changed$`, "m"));
+      for (const program of ["deployment/clusterset-controller", "daemonset/clusterset-agent"])
+        assert.match(out, new RegExp(`^${id} +unchanged +clusterset-proxy/${program}$`, "m"));
+    }
+    assert.match((await set.run(...argv)).out, /^nothing to do$/m);
+    await set.start(ids);
+    for (const id of ids) await set.cluster(id).namespace("shop");
+    await set.cluster("c1").serve("shop/web", ["10.1.3.7"]);
+    await set.cluster("c1").export("shop/web");
+    await set.cluster("c2").untilImported("shop/web", ["10.1.3.7"]);
   });
 });
 

@@ -5,6 +5,7 @@ export interface Release {
   /** The commands that start the programs. */
   readonly agent: readonly string[];
   readonly controller: readonly string[];
+  readonly plugin: readonly string[];
   /** The directory of `crds/` and `rbac/`. */
   readonly deploy: string;
 }
@@ -17,6 +18,7 @@ export function releaseIn(root: string): Release {
   return {
     agent: [`${root}/bin/clusterset-agent`],
     controller: [`${root}/bin/clusterset-controller`],
+    plugin: [`${root}/bin/kubectl-clusterset`],
     deploy: `${root}/deploy`,
   };
 }

@@ -7,6 +7,7 @@ import { text } from "node:stream/consumers";
 import { after, afterEach, before, test } from "node:test";
 import { kubernetesCommand } from "../apiserver/commands.ts";
 import { ControlPlane } from "../apiserver/control-plane.ts";
+import { CommandLine } from "../stages/command-line.ts";
 import { CHARTS, type Values } from "./rendered.ts";
 
 // The charts on a real API server: installed, upgraded, adopted and uninstalled; and deploy/crds/install. On nodes, test/e2e/hub.test.ts shows charts.
@@ -226,6 +227,29 @@ async function installed(): Promise<string[]> {
   const { metadata, spec } = JSON.parse(await kubectl("get", "crd", IMPORTS, "-o", "json"));
   return [metadata.labels[RELEASE], metadata.labels[REVISION], ...spec.names.categories];
 }
+
+test("kubectl clusterset join after the chart changes no program, and leave takes all of it away", async () => {
+  const values = { ...IDENTITY, agent: { image: { repository: "r.example/clusterset-agent" } } };
+  await apply(CRDS);
+  await apply(PRODUCT, values);
+  const before = await templates();
+  using user = new CommandLine({ c1: plane.inlineKubeconfig({ user: "admin" }) });
+  const join = ["join", "c1", "--clusterset", "prod", "--no-wait", "--yes", "--skip-reachability"];
+  const argv = [...join, "--endpoint-cidrs", "c1=10.1.0.0/16"];
+  const { code, out, note } = await user.run(...argv);
+  assert.equal(code, 0, out + note);
+  assert.match(out, /^c1: namespace\/clusterset-registry-cluster-1 created$/m);
+  assert.equal(await templates(), before);
+  assert.match((await user.run(...argv)).out, /^nothing to do$/m);
+  // Helm goes on with its release.
+  await apply(PRODUCT, values);
+  assert.equal(await templates(), before);
+  const left = await user.run("leave", "c1", "--yes");
+  assert.equal(left.code, 0, left.note);
+  assert.match(left.note, /^c1: CRDs that join did not apply stay: /m);
+  assert.deepEqual(await ours(), []);
+  await kubectl("create", "namespace", NAMESPACE);
+});
 
 test("deploy/crds/install: CRDs of newer releases stay, others are replaced", async () => {
   await install();
