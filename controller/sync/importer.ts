@@ -125,9 +125,7 @@ export class Importer {
     this.#reserve(key, ipsOf(wanted?.object));
     const steps = new Steps();
     const isHeld = await steps.run(() => vips.hold(key, wanted?.vips ?? []));
-    const isWritten = await this.#write(key, wanted, slices?.slices ?? [], service, isHeld, steps);
-    if (isWritten && wanted?.reason !== "not-heard")
-      await steps.run(() => vips.release(key, wanted?.vips ?? []));
+    await this.#write(key, wanted, slices?.slices ?? [], service, isHeld, steps);
     if (steps.fault === undefined) this.#rejections.note(key, undefined);
     steps.end();
     if (own.imports.fact(key) !== undefined) this.#reserve(key, []);
@@ -171,8 +169,7 @@ export class Importer {
   }
 
   /**
-   * Writes all that is wanted of an import. What is rejected holds up nothing else: endpoints that are gone go, and the status is written. True if
-   * the import itself is as it is wanted.
+   * Writes all that is wanted of an import. What is rejected holds up nothing else: endpoints that are gone go, and the status is written.
    */
   async #write(
     key: ObjectKey,
@@ -181,8 +178,8 @@ export class Importer {
     service: ExportedService,
     isHeld: boolean,
     steps: Steps,
-  ): Promise<boolean> {
-    const { own, imports } = this.#options;
+  ): Promise<void> {
+    const { own, imports, vips } = this.#options;
     const { object, remove, reason, status } = wanted ?? {};
     // Before the annotation goes, which shows that the status is ours.
     const isReleasable =
@@ -209,6 +206,8 @@ export class Importer {
     const written = new Set(list.map(keyOf));
     if (importing !== undefined)
       await steps.run(() => this.#retainSlices(importing, written, service));
+    if (created === object && isWritten && isRemoved && reason !== "not-heard")
+      await steps.run(() => vips.release(key, wanted?.vips ?? []));
     const rejected = this.#rejectionOf(key, steps.fault);
     // Not of VIPs that the import does not have.
     const isTrue = created === object && (isWritten || hasSameVips);
@@ -225,7 +224,6 @@ export class Importer {
       });
     }
     if (!isSaid) this.#tell(key, steps.fault);
-    return created === object && isWritten && isRemoved;
   }
 
   /** What to say of a fault in the condition: if it lasts, or did so for the controller before. */

@@ -79,6 +79,12 @@ for (const [what, status, message, told] of [
   ["policy rejects new slices", 403, "ValidatingAdmissionPolicy 'none' denied request", "refused"],
   ["a webhook for slices does not answer", 500, 'failed calling webhook "x"', "webhook-failed"],
   [
+    "writes of slices meet an internal error",
+    500,
+    "resource quota evaluation timed out",
+    "write-failed",
+  ],
+  [
     "a webhook for slices takes longer than a write",
     504,
     "request did not complete within requested timeout",
@@ -179,6 +185,23 @@ test("a rejected status of an import or export has one Event, once the rejection
     `Warning WriteRejected: refused: this import cannot be written: ${denied}`,
     `Warning WriteRejected: refused: the status of this export cannot be written: ${denied}`,
   ]);
+});
+
+test("an IPAddress that may not be deleted: an Event of an import that is gone says so, and the condition of one with another VIP", async () => {
+  const { world, c1, c2 } = await three();
+  c1.offer("shop/gone", ["10.1.0.9"]);
+  await world.pass(5000);
+  deny(c2, "ipaddresses", (method) => method === "DELETE");
+  c1.delete("ServiceExport", "shop/gone");
+  c2.ranges = "242.0.0.0/24,241.0.0.0/24";
+  await c2.restart();
+  await world.pass(50_000);
+  c2.ranges = "242.0.0.0/24";
+  await c2.restart();
+  await world.pass(150_000);
+  assert.equal(c2.imported()["shop/gone"], undefined);
+  assert.match(c2.ready(), /^False WriteRejected refused: .*denied the request: no$/);
+  assert.equal(c2.events("ServiceImport", "WriteRejected").length, 2);
 });
 
 test("an import that may not be created has an Event", async () => {

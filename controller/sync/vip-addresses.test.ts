@@ -105,6 +105,21 @@ test("a VIP with the IPAddress of another program is not used: an export gets an
   const [other = ""] = vipsOf(c2, "shop/web");
   assert.notEqual(other, vip);
   assert.equal(holderOf(c2, other), "shop/web");
+  c2.delete("IPAddress", "241.0.0.77");
+  await world.pass(3000);
+  assert.match(c2.ready("shop/hand"), READY);
+});
+
+test("an IPAddress that has lost its label gets it back, and the VIP stays", async () => {
+  const { world, c2, vip } = await stage();
+  const { spec } = c2.server.objects.get("ipaddresses", vip) ?? {};
+  c2.server.objects.replace("ipaddresses", vip, { metadata: { name: vip }, spec }, "author");
+  await c2.restart();
+  await world.pass(40_000);
+  const metadata = at(c2.server.objects.get("ipaddresses", vip), ["metadata", "labels"]);
+  const managed = { "ipaddress.kubernetes.io/managed-by": "clusterset-controller" };
+  assert.deepEqual(metadata, managed);
+  assert.deepEqual(vipsOf(c2, "shop/web"), [vip]);
 });
 
 test("without IPAddresses, before Kubernetes 1.33, imports get VIPs, and a rival's is in conflict", async () => {
@@ -253,6 +268,11 @@ for (const [what, resource, holders] of [
     })),
   ],
   [
+    "an IPAddress of another program has ended",
+    "ipaddresses",
+    [1, 2].map((i) => ({ parentRef: { resource: "services", namespace: "demo", name: `${i}` } })),
+  ],
+  [
     "another import has ended",
     "serviceimports",
     [1, 2].map((i) => ({ type: "ClusterSetIP", ports: [], ips: [`241.0.0.${i}`] })),
@@ -262,9 +282,10 @@ for (const [what, resource, holders] of [
     const { world, c1, c2 } = worldWith();
     c2.ranges = "241.0.0.0/30";
     const isNamespaced = resource === "services" || resource === "serviceimports";
-    const of = (i: number) => (isNamespaced ? `shop/held-${i}` : `held-${i}`);
+    const name = (i: number) => (resource === "ipaddresses" ? `241.0.0.${i + 1}` : `held-${i}`);
+    const of = (i: number) => (isNamespaced ? `shop/${name(i)}` : name(i));
     for (const [i, spec] of holders.entries()) {
-      const metadata = { name: `held-${i}`, ...(isNamespaced && { namespace: "shop" }) };
+      const metadata = { name: name(i), ...(isNamespaced && { namespace: "shop" }) };
       c2.server.objects.apply(resource, of(i), { metadata, spec }, "author");
     }
     await world.run(5000);
