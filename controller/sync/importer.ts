@@ -5,10 +5,10 @@ import type { Reason } from "../../api/reasons.ts";
 import { SERVICE_IMPORTS } from "../../common/kubernetes/kinds.ts";
 import { conditionEvents, deciderEvents } from "../import/condition-events.ts";
 import {
-  isLack,
   rejectedClaim,
   rejectedEvent,
   saysRejected,
+  waitsForVip,
   withOmissions,
 } from "../import/import-claims.ts";
 import {
@@ -66,7 +66,7 @@ export class Importer {
   readonly #options: ImporterOptions;
   readonly #omissions: OmissionReport;
   readonly #reserving = new Set<ObjectKey>();
-  /** Imports without a VIP that works. */
+  /** Imports that lack a VIP, or have one that does not work. */
   readonly #waiting = new Set<ObjectKey>();
   readonly #rejections: Rejections;
 
@@ -110,7 +110,7 @@ export class Importer {
       held: vips.of(key),
       dispute: (vip) => own.disputeOf(vip, key),
     });
-    if (intended?.status?.claims.some(isLack)) this.#waiting.add(key);
+    if (intended?.status?.claims.some(waitsForVip)) this.#waiting.add(key);
     else this.#waiting.delete(key);
     const importing = intended?.importing;
     const slices = importing && importedSlices(importing, contributions);

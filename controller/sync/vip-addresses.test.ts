@@ -254,6 +254,23 @@ for (const seed of LATE_SEEDS) {
   });
 }
 
+test("an import with one VIP that waits for one of the other family gets it as soon as another import gives it back", async () => {
+  const { world, c1, c2 } = worldWith();
+  c2.ranges = "fd00:241::/127,241.0.0.0/24";
+  for (const key of ["shop/a", "shop/b"]) {
+    c1.serveAs(key, ["10.1.0.7"], { families: ["IPv4", "IPv6"] });
+    c1.export(key);
+  }
+  await world.run(20_000);
+  const families = (key: string) => vipsOf(c2, key).length;
+  const [served = "", waiting = ""] = families("shop/a") === 2 ? ["shop/a", "shop/b"] : ["shop/b", "shop/a"];
+  assert.deepEqual([families(served), families(waiting)], [2, 1]);
+  assert.match(c2.ready(waiting), /^True Ready .* range-exhausted: no free IPv6 address\./);
+  c1.delete("ServiceExport", served);
+  await world.pass(3000);
+  assert.equal(families(waiting), 2);
+});
+
 // The range has two VIPs.
 for (const [what, resource, holders] of [
   ["a Node no longer has the range", "nodes", [{ podCIDRs: ["241.0.0.0/16"] }]],
