@@ -21,6 +21,7 @@ import { type Importing, importedSlices, inUse } from "../import/imported-slices
 import { type Nearest, nearestOf, type Viewpoint } from "../import/nearest.ts";
 import { retainedSlice, retentionOf } from "../import/retained-slices.ts";
 import { withRotation } from "../import/rotation-message.ts";
+import { changedSlice, type SliceContent } from "../import/slice-manifest.ts";
 import { importStatus } from "../import/status-manifest.ts";
 import type { Claim } from "../model/condition.ts";
 import type { ImportFact } from "../model/facts.ts";
@@ -270,6 +271,10 @@ export class Importer {
         const object = await slices.read(seen).catch(() => undefined);
         return object !== undefined && !isNeeded(addressesIn(object), own);
       },
+      emptied: async (slice) => {
+        const seen = importedSlices.seen(slice);
+        return seen && changedSlice(await slices.read(seen), withoutEndpoints);
+      },
     });
     if (faults.length > 0) throw faults[0];
   }
@@ -360,6 +365,10 @@ function ipsOf(manifest: Manifest | undefined): string[] {
   const spec = manifest?.spec;
   const ips = typeof spec === "object" && spec !== null && "ips" in spec ? spec.ips : undefined;
   return Array.isArray(ips) ? ips.filter((ip) => typeof ip === "string") : [];
+}
+
+function withoutEndpoints(content: SliceContent): SliceContent {
+  return { ...content, endpoints: [] };
 }
 
 function sourceOf({ metadata }: Manifest): string | undefined {

@@ -151,6 +151,29 @@ test("an import that may not be deleted says so, and names no cluster any more",
   assert.equal(c2.imported()[KEY], undefined);
 });
 
+test("slices that may not be deleted lose their endpoints, in the registry and in the importing namespace", async () => {
+  for (const where of [/registry/, /^shop/]) {
+    const { world, c1, c2 } = await three();
+    for (const { server } of [c1, c2])
+      server.admitWrite = ({ kind, key, method }) => {
+        if (kind === "endpointslices" && method === "DELETE" && where.test(key))
+          throw new Refusal(403, 'admission webhook "a.b" denied the request: no');
+      };
+    c1.serve(KEY, pods(1, 150));
+    await world.pass(5000);
+    c1.serve(KEY, ["10.1.0.7"]);
+    await world.pass(5000);
+    assert.equal(c2.imported()[KEY], "vip 10.1.0.7 10.3.0.7");
+    c1.delete("ServiceExport", KEY);
+    await world.pass(5000);
+    assert.equal(c2.imported()[KEY], "vip 10.3.0.7");
+    const count = c2.server.writes.length;
+    await world.pass(60_000);
+    const writes = c2.writesAfter(count).filter((one) => one.kind === "endpointslices");
+    assert.deepEqual(writes.filter(({ method }) => method !== "DELETE"), []);
+  }
+});
+
 test("an import that may be deleted at last goes, also while a cluster that has nothing to do with it was never listed", async () => {
   const { world, c1, c2, c3 } = ControllerWorld.of(["c1", "c2", "c3"]);
   c3.server.down = true;
