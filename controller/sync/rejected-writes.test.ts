@@ -170,7 +170,10 @@ test("slices that may not be deleted lose their endpoints, in the registry and i
     const count = c2.server.writes.length;
     await world.pass(60_000);
     const writes = c2.writesAfter(count).filter((one) => one.kind === "endpointslices");
-    assert.deepEqual(writes.filter(({ method }) => method !== "DELETE"), []);
+    assert.deepEqual(
+      writes.filter(({ method }) => method !== "DELETE"),
+      [],
+    );
   }
 });
 

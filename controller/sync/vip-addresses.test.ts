@@ -263,7 +263,8 @@ test("an import with one VIP that waits for one of the other family gets it as s
   }
   await world.run(20_000);
   const families = (key: string) => vipsOf(c2, key).length;
-  const [served = "", waiting = ""] = families("shop/a") === 2 ? ["shop/a", "shop/b"] : ["shop/b", "shop/a"];
+  const [served = "", waiting = ""] =
+    families("shop/a") === 2 ? ["shop/a", "shop/b"] : ["shop/b", "shop/a"];
   assert.deepEqual([families(served), families(waiting)], [2, 1]);
   assert.match(c2.ready(waiting), /^True Ready .* range-exhausted: no free IPv6 address\./);
   c1.delete("ServiceExport", served);
