@@ -19,6 +19,7 @@ const ADVICE: Partial<Readonly<Record<FaultReason, string>>> = {
   throttled: "try again later",
   garbage: "check the address in the kubeconfig, and whether a proxy or a login page answers",
   "server-error": "check the API server, and try again",
+  "write-failed": "check the API server's log and its admission plugins, and try again",
 };
 
 /** API groups of the CRDs that each member has. */
