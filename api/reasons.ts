@@ -169,6 +169,8 @@ export const REASONS = {
   invalid: "The API server rejects the written object as invalid (422).",
   "webhook-failed":
     "An admission or conversion webhook did not answer, or its patch does not fit the object, and the API server rejects what depends on it (500), or does not complete the write in time (504).",
+  "write-failed":
+    "The API server reports an internal error (5xx) for a write, and answers a read of the same object: other writes may succeed.",
   "namespace-terminating": "The namespace is terminating and accepts no new objects (403).",
   unforeseen: "An internal error: the log has the stack trace, and the work is retried.",
 

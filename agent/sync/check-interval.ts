@@ -16,11 +16,13 @@ const SHORTEST: Readonly<Record<Kind, number>> = { gone: 1_000, routine: 2_000, 
  */
 const SHARES: Readonly<Record<Kind, number>> = { gone: 0.02, routine: 0.02, prompted: 0.03 };
 /**
- * A check of all drift that would come more rarely than every `SELDOM` milliseconds may take this share instead: a chain of one service that another program has
- * flushed refuses its calls until then, and the check for what is gone does not read it.
+ * A check that would come more rarely than every `seldom` milliseconds may take this share instead. A firewall that reloads must not take VIPs down for more than three seconds, with the
+ * repair. A chain of one service that another program has flushed refuses its calls until all drift is looked for: the check for what is gone does not read it.
  */
-const SHARE_OF_SLOW = 0.05;
-const SELDOM = 10_000;
+const SLOW: Readonly<Record<CheckScope, { readonly seldom: number; readonly share: number }>> = {
+  gone: { seldom: 2_000, share: 0.04 },
+  all: { seldom: 10_000, share: 0.05 },
+};
 
 /**
  * How often the kernel is checked: every second for what is gone, and every two seconds for all drift, where that is cheap; less often where it is not. Where the kernel
@@ -47,8 +49,8 @@ export class CheckInterval {
     const taken = others.reduce((sum, [, share]) => sum + share, 0);
     const intervalAt = (most: number) => usual / Math.max(most - taken, most / 2) - usual;
     let interval = Math.max(SHORTEST[kind], intervalAt(SHARES[kind]));
-    if (scope === "all" && interval > SELDOM)
-      interval = Math.max(SELDOM, intervalAt(SHARE_OF_SLOW));
+    const { seldom, share } = SLOW[scope];
+    if (interval > seldom) interval = Math.max(seldom, intervalAt(share));
     interval = Math.min(LONGEST, interval);
     shares.set(family, usual / (usual + interval));
     return interval;

@@ -205,7 +205,7 @@ async function runStage(
 
 const OF_ONE_OBJECT: readonly FaultReason[] = [
   ...(["absent", "forbidden", "invalid", "refused", "write-conflict"] as const),
-  ...(["namespace-terminating", "webhook-failed"] as const),
+  ...(["namespace-terminating", "webhook-failed", "write-failed"] as const),
 ];
 
 /** True for a fault that does not concern the other objects of a cluster. PURE. */

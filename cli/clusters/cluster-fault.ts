@@ -20,6 +20,7 @@ const ADVICE: Partial<Readonly<Record<FaultReason, string>>> = {
   garbage: "check the address in the kubeconfig, and whether a proxy or a login page answers",
   "server-error": "check the API server, and try again",
   "not-served": "check the address in the kubeconfig: an API server of Kubernetes serves this",
+  "write-failed": "check the API server's log and its admission plugins, and try again",
 };
 
 /** Codes of a certificate that is not valid, of one that nobody known has signed, and of a server without TLS. */

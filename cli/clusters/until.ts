@@ -8,7 +8,10 @@ import type { Cluster } from "./cluster.ts";
 /** Milliseconds between attempts. */
 const PAUSE_MS = 500;
 /** Faults that pass: the connection, the server's load, and kinds that are served a moment after their CRD is applied. */
-const PASSING = ["unreachable", "stalled", "throttled", "server-error", "not-served"] as const;
+const PASSING = [
+  ...(["unreachable", "stalled", "throttled", "not-served"] as const),
+  ...(["server-error", "write-failed"] as const),
+];
 
 /**
  * Repeats `attempt` until it returns a result, or until `within` milliseconds have passed, and then rejects with `stalled` and the

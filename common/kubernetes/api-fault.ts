@@ -24,6 +24,7 @@ export type FaultReason = Extract<
   | "invalid"
   | "namespace-terminating"
   | "webhook-failed"
+  | "write-failed"
   | "not-leader"
 >;
 

@@ -21,6 +21,7 @@ const REJECTIONS: ReadonlySet<FaultReason> = new Set([
   "not-served",
   "refused",
   "webhook-failed",
+  "write-failed",
 ]);
 
 /** True for an ApiFault that a retry does not change, as long as nobody changes what causes it. PURE. */

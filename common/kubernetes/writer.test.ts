@@ -164,10 +164,8 @@ test("rejections have different reasons", async () => {
       { message: 'Internal error occurred: failed calling webhook "a.b": ...' },
       "webhook-failed",
     ],
-    [500, { message: "Internal error occurred: etcd" }, "server-error"],
     [401, "", "unauthorized"],
     [429, "", "throttled"],
-    [500, "<html>", "server-error"],
     [302, "", "garbage"],
     [200, "<html>", "garbage"],
     [200, { metadata: {} }, "garbage"],
@@ -328,6 +326,23 @@ test("a write that the API server ends is a rejection if it answers a read, and 
   const [write, read] = it.sent.map(({ line }) => line);
   assert.match(write ?? "", /&timeout=7s$/);
   assert.equal(read, `GET ${PATH}/web?limit=1`);
+});
+
+test("an internal error for a write is a rejection if the API server answers a read, and an outage if it does not", async () => {
+  await using it = await stage();
+  const failed = { kind: "Status", message: "Internal error occurred: quota evaluation timed out" };
+  for (const [write, read, reason] of [
+    [500, 200, "write-failed"],
+    [507, 404, "write-failed"],
+    [500, 500, "server-error"],
+    [503, 429, "server-error"],
+    [500, 403, "server-error"],
+  ] as const) {
+    it.answer(write, failed);
+    it.answer(read);
+    const message = /quota evaluation timed out/;
+    await assert.rejects(it.writer.apply(IMPORTS, WEB), { reason, status: write, message });
+  }
 });
 
 test("after a write of a status that the API server ends, the object is read; where nothing may be read, the write counts as rejected", async () => {

@@ -57,7 +57,7 @@ export interface ApiObject {
 
 /**
  * Reads and writes single objects, in an API version that is served. Nothing is retried. All errors are ApiFaults: after `unreachable`, `stalled`,
- * `server-error`, `garbage` and `webhook-failed`, the server may have processed a write; after others it has not.
+ * `server-error`, `garbage`, `webhook-failed` and `write-failed`, the server may have processed a write; after others it has not.
  */
 export class ApiWriter {
   readonly #options: ApiWriterOptions;
@@ -170,8 +170,8 @@ export class ApiWriter {
   }
 
   /**
-   * Sends a write that the API server ends before `end`, if it takes that long. Rejects then with `webhook-failed`, or with a fault of the server if that does
-   * not answer a read of the same path either, which etcd has to answer, too.
+   * Sends a write that the API server ends before `end`, if it takes that long. Rejects then with `webhook-failed`, after an internal error with `write-failed`, or
+   * with a fault of the server if that does not answer a read of the same path either, which etcd has to answer, too.
    */
   async #sendEnding(request: ApiRequest, end: number): Promise<Uint8Array> {
     const { api, clock } = this.#options;
@@ -181,7 +181,9 @@ export class ApiWriter {
     try {
       return await this.#send({ ...request, path: withParameter(path, `timeout=${seconds}s`) });
     } catch (fault) {
-      if (!(fault instanceof ApiFault) || !isEnded(fault, clock.now() >= ended)) throw fault;
+      if (!(fault instanceof ApiFault)) throw fault;
+      const isFailed = fault.reason === "server-error";
+      if (!isFailed && !isEnded(fault, clock.now() >= ended)) throw fault;
       const { write: _, ...read } = { ...request, silence: end - clock.now() };
       // A collection, or an object, which may not exist. Who may write a status may not read it, but the object.
       const [object = ""] = path.replace(/\/status(?=\?|$)/, "").split("?");
@@ -192,6 +194,7 @@ export class ApiWriter {
       if (answer?.status === 403) throw fault;
       if (answer !== undefined && answer.status < 500 && !UNREAD.has(answer.status)) {
         api.recovery.succeeded(this);
+        if (isFailed) throw writeFailed(fault);
         throw fault.reason === "webhook-failed"
           ? fault
           : new ApiFault("webhook-failed", `Not answered within ${seconds} seconds`, {
@@ -243,6 +246,13 @@ const TIMED_OUT = 504;
 function isEnded({ status, reason }: ApiFault, isOver: boolean): boolean {
   if (status === TIMED_OUT) return reason === "webhook-failed";
   return isOver && reason === "unreachable";
+}
+
+/** An internal error that concerns a write only. */
+function writeFailed(fault: ApiFault): ApiFault {
+  const { message, retryAfter, status } = fault;
+  const about = { cause: fault, retryAfter, ...(status !== undefined && { status }) };
+  return new ApiFault("write-failed", message, about);
 }
 
 function withParameter(path: string, parameter: string): string {

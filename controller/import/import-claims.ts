@@ -129,6 +129,13 @@ export function isLack({
   return FAULT.test(message) || (status === "False" && LACK.test(message));
 }
 
+const WAITS = /(^|\. )range-(exhausted|share): /;
+
+/** True for a claim of `readyClaim` for an import that gets another VIP, or that of one more family, once an address is free. */
+export function waitsForVip({ message }: Claim): boolean {
+  return FAULT.test(message) || WAITS.test(message);
+}
+
 const OMISSIONS = / Left out: ([a-z, -]+)\.$/;
 
 /**

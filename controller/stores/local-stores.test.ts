@@ -16,7 +16,7 @@ function started() {
   const again = new Set<string>();
   const taken = new Map<string, string>();
   const stores = new LocalStores(
-    [],
+    { clusterSetCidrs: [], explicitVipCidrs: [] },
     {
       dirty: () => undefined,
       slices: () => undefined,

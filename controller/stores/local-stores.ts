@@ -1,5 +1,5 @@
-import { canonicalAddresses } from "../../api/address.ts";
-import type { Cidr } from "../../api/cidr.ts";
+import { canonicalAddresses, isAddress, parseAddress } from "../../api/address.ts";
+import { type Cidr, containsAny } from "../../api/cidr.ts";
 import { LABEL_SERVICE_NAME, LABEL_SERVICE_SLICE } from "../../api/keys.ts";
 import { memorySize } from "../../api/memory-size.ts";
 import { namesOf, type ObjectKey, objectKey } from "../../api/names.ts";
@@ -51,6 +51,12 @@ export interface AddressedService {
   readonly clusterIps: readonly string[];
 }
 
+/** Ranges of VIPs. */
+export interface VipRanges {
+  readonly clusterSetCidrs: readonly Cidr[];
+  readonly explicitVipCidrs: readonly Cidr[];
+}
+
 /** What `LocalStores` report. */
 export interface LocalStoresEvents {
   readonly dirty: Dirty;
@@ -84,23 +90,25 @@ export class LocalStores {
   /** By Service: endpoints of other clusters that the controller lists for it. */
   readonly failoverSlices: FactStore<FailoverSliceFact>;
   readonly properties: FactStore<PropertyFact>;
-  /** Of VIPs, by import. One without a fact belongs to another program. */
+  /** Of VIPs, by import, and in the ranges of VIPs. One without a fact belongs to another program. */
   readonly ipAddresses: FactStore<IpAddressFact>;
   readonly vipHolders = new VipHolders();
   /** Namespaces share what is kept of what tenants may write in any amount. */
   readonly #quotas: QueryQuota[] = [];
 
   readonly #dirty: Dirty;
+  readonly #vipRanges: readonly Cidr[];
   /** Namespaces that ask for ClusterIP failover of all their Services. */
   readonly #askingNamespaces = new Set<string>();
 
   constructor(
-    clusterSetCidrs: readonly Cidr[],
+    { clusterSetCidrs, explicitVipCidrs }: VipRanges,
     events: LocalStoresEvents,
     limits: LocalBytes = MOST_LOCAL_BYTES,
   ) {
     const { dirty } = events;
     this.#dirty = dirty;
+    this.#vipRanges = [...clusterSetCidrs, ...explicitVipCidrs];
     const problems = events.problems.bind(events);
     const quota = <Fact>(
       query: keyof typeof LOCAL_QUERIES,
@@ -246,7 +254,10 @@ export class LocalStores {
         events.taken(`IPAddress ${key}`, this.ipAddresses.seen(key) === undefined ? [] : [key]);
         const affected = this.vipHolders.record(key, fact?.holder);
         for (const one of affected) dirty("import", one);
-        if (group !== undefined && !isOwnWrite) dirty("import", group);
+        // That of another program has come or gone.
+        if (group === undefined)
+          for (const one of this.vipHolders.claimants(key)) dirty("import", one);
+        else if (!isOwnWrite) dirty("import", group);
       },
       problems,
     });
@@ -283,7 +294,13 @@ export class LocalStores {
       serviceexports: this.exports,
       serviceimports: this.imports,
       clusterproperties: this.properties,
-      ipaddresses: this.ipAddresses,
+      ipaddresses: {
+        changed: (key, object) => {
+          if (this.#mayConcernVips(key, object)) this.ipAddresses.changed(key, object);
+          else this.ipAddresses.removed(key);
+        },
+        removed: (key, how) => this.ipAddresses.removed(key, how),
+      },
       endpointslices: {
         changed: (key, object) => {
           const to = this.#sliceStoreOf(object);
@@ -295,6 +312,13 @@ export class LocalStores {
         },
       },
     };
+  }
+
+  /** True for the IPAddress of an import, and for one that may be in the way of a VIP. */
+  #mayConcernVips(name: string, object: unknown): boolean {
+    const address = parseAddress(name);
+    if (isAddress(address) && containsAny(this.#vipRanges, address)) return true;
+    return parseIpAddress(object).fact !== undefined;
   }
 
   /** What lists a cluster's endpoints for another cluster is no slice of a Service that is exported. */

@@ -1,10 +1,4 @@
-import {
-  CONTROLLER_NAME,
-  LABEL_ADDRESS_MANAGED_BY,
-  LABEL_PEER,
-  LABEL_RECORD,
-  LABEL_REGISTRY,
-} from "../../api/keys.ts";
+import { LABEL_PEER, LABEL_RECORD, LABEL_REGISTRY } from "../../api/keys.ts";
 import { namesOf, type ObjectKey } from "../../api/names.ts";
 import {
   CLUSTER_PROPERTIES,
@@ -41,12 +35,8 @@ export const LOCAL_QUERIES = {
   serviceexports: queryOf(SERVICE_EXPORTS, { isRare }),
   serviceimports: queryOf(SERVICE_IMPORTS, { isRare, labelSelector: NO_RECORD }),
   clusterproperties: queryOf(CLUSTER_PROPERTIES, { isRare, optional: true }),
-  // Those of VIPs; Services have theirs.
-  ipaddresses: queryOf(IP_ADDRESSES, {
-    isRare,
-    labelSelector: `${LABEL_ADDRESS_MANAGED_BY}=${CONTROLLER_NAME}`,
-    optional: true,
-  }),
+  // Also those of other programs, which may have a VIP. Of Services' ones, of which there may be thousands, none is stored.
+  ipaddresses: queryOf(IP_ADDRESSES, { isRare, optional: true }),
 } as const satisfies Readonly<Record<string, ResourceQuery>>;
 
 /** kube-controller-manager's Lease; optional. */

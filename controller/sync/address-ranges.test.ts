@@ -30,7 +30,10 @@ test("thousands of Nodes that are listed one by one are compared with the Cluste
     return IDLE;
   };
   const none = { dirty: ignore, slices: ignore, taken: ignore, namespace: ignore };
-  const own = new LocalStores([], { ...none, property: ignore, problems: ignore, room: ignore });
+  const own = new LocalStores(
+    { clusterSetCidrs: [], explicitVipCidrs: [] },
+    { ...none, property: ignore, problems: ignore, room: ignore },
+  );
   let compared = 0;
   const nodes: LocalNodes = new LocalNodes({
     ...{ config, clock: new FakeClock(), follow, dirty: ignore, events },

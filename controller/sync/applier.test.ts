@@ -173,6 +173,8 @@ test("a field that a CRD does not declare is left out after its first rejection"
   assert.equal(fields.without(IMPORT), IMPORT);
   assert.equal(fields.learn(refusal(".spec.ipFamilies")), true);
   assert.equal(fields.learn(refusal(".spec.ipFamilies")), false);
+  const asked = new ApiFault("write-failed", refusal(".spec.names").message);
+  assert.equal(fields.learn(asked), true, "the API server answers reads");
   assert.equal(fields.learn(refusal(".spec.trafficDistribution", ".status.conditions")), true);
   assert.deepEqual(fields.without(IMPORT), { ...IMPORT, spec: KNOWN });
   const status = { clusters: [], conditions: [] };

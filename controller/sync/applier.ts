@@ -1,6 +1,6 @@
 import { isFields } from "../../api/parse/fields.ts";
 import type { Clock } from "../../common/clock.ts";
-import { ApiFault, hasHung } from "../../common/kubernetes/api-fault.ts";
+import { ApiFault, type FaultReason, hasHung } from "../../common/kubernetes/api-fault.ts";
 import type { ApiResource, ObjectName } from "../../common/kubernetes/resource.ts";
 import type { ApiObject, ApiWriter, ObjectState } from "../../common/kubernetes/writer.ts";
 import type { Manifest } from "../model/manifest.ts";
@@ -208,6 +208,9 @@ function nameOf(key: string): ObjectName {
 /** structured-merge-diff's error (Kubernetes 1.16 to 1.36), with status 500. */
 const UNDECLARED = /\.(spec|status)\.(\w+)[^\s:]*: field not declared in schema/g;
 
+/** Reasons whose message is the API server's own: admission may say anything. */
+const SERVERS: ReadonlySet<FaultReason> = new Set(["server-error", "write-failed"]);
+
 /**
  * Fields that a CRD on some API server does not declare. A server-side apply with such a field is rejected as a whole, so
  * it is left out until the process ends. CRDs of mcs-api before v0.5.1 lack `status.endpointSliceObjects`.
@@ -217,7 +220,7 @@ export class UndeclaredFields {
 
   /** True if an error names a new undeclared field: a retry without it may succeed. */
   learn(thrown: unknown): boolean {
-    if (!(thrown instanceof ApiFault) || thrown.reason !== "server-error") return false;
+    if (!(thrown instanceof ApiFault) || !SERVERS.has(thrown.reason)) return false;
     let news = false;
     for (const [, part = "", name = ""] of thrown.message.matchAll(UNDECLARED)) {
       const names = this.#fields.get(part) ?? new Set();

@@ -1,6 +1,6 @@
 import { field } from "../../api/parse/fields.ts";
 import { ApiFault, hasHung } from "../../common/kubernetes/api-fault.ts";
-import { isServerDown } from "../../common/kubernetes/recovery.ts";
+import { isRejection, isServerDown } from "../../common/kubernetes/recovery.ts";
 import type { Manifest } from "../model/manifest.ts";
 import type { Seen } from "../stores/fact-store.ts";
 import type { Applier } from "./applier.ts";
@@ -20,6 +20,8 @@ export interface Convergence {
   readonly gone: Iterable<string>;
   /** False for one of `gone` that has to stay as long as these manifests are not written. */
   readonly mayGo: (key: string, state: Converging) => boolean | Promise<boolean>;
+  /** One of `gone` without endpoints, which is written if it must not be deleted. */
+  readonly emptied?: (key: string) => Manifest | Promise<Manifest | undefined> | undefined;
 }
 
 /** How far it is. */
@@ -43,10 +45,10 @@ export interface Converged {
 /**
  * Writes what is wanted, and deletes what is gone: new objects before old ones, and a rejected write holds up nothing but what depends on it. A full
  * quota has room for a new object once an old one is deleted: those that nothing depends on go first, then one at a time, as long as that
- * helps. Never rejects; skips the rest where the API server, or a webhook, does not answer.
+ * helps. What must not be deleted loses its endpoints. Never rejects; skips the rest where the API server, or a webhook, does not answer.
  */
 export async function converge(options: Convergence): Promise<Converged> {
-  const { applier, mayGo, seen, wanted } = options;
+  const { applier, emptied, mayGo, seen, wanted } = options;
   const gone = new Set(options.gone);
   const inPlace: Manifest[] = [];
   const unremoved: unknown[] = [];
@@ -72,6 +74,10 @@ export async function converge(options: Convergence): Promise<Converged> {
       for (const manifest of untried) failed.push({ manifest, fault });
     });
   };
+  const empty = async (key: string, found: Seen): Promise<void> => {
+    const manifest = await emptied?.(key);
+    if (manifest !== undefined) changed = (await applier.apply(manifest, found)) || changed;
+  };
   /** True if there was one. */
   const remove = async (keys: readonly string[]): Promise<boolean> => {
     for (const key of keys) gone.delete(key);
@@ -80,8 +86,12 @@ export async function converge(options: Convergence): Promise<Converged> {
       (key) => applier.hangs(key, "removal"),
       async (key) => {
         const found = seen(key);
-        if (found !== undefined) await applier.remove(found);
-        return found !== undefined;
+        if (found === undefined) return false;
+        await applier.remove(found).catch(async (fault: unknown) => {
+          if (isRejection(fault) && !hasHung(fault)) await empty(key, found).catch(() => undefined);
+          throw fault;
+        });
+        return true;
       },
     ).catch((fault: unknown) => unremoved.push(fault));
     return keys.length > 0;

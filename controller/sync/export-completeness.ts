@@ -1,6 +1,7 @@
 import type { ObjectKey } from "../../api/names.ts";
 import type { Cancel, Clock } from "../../common/clock.ts";
 import { ApiFault, type FaultReason } from "../../common/kubernetes/api-fault.ts";
+import { isRejection } from "../../common/kubernetes/recovery.ts";
 import type { RegistryInformers } from "../stores/registry-informers.ts";
 
 /** Milliseconds between the first marked renewals: readers wait for a second one (`confirmRemovals`). */
@@ -9,6 +10,13 @@ const REPEAT_MS = 2000;
 const REPEATS = 5;
 /** Errors that concern the export itself: it will not be published, so nothing waits for it. */
 const REJECTED: readonly FaultReason[] = ["invalid", "refused"];
+/** Errors of two writers. */
+const CONTESTED: readonly FaultReason[] = ["overwritten", "write-conflict"];
+/**
+ * Milliseconds after which nothing waits for an export that fails although the API server works, such as because of a webhook that does not answer: until the
+ * registry is complete, readers that restart keep what others have withdrawn.
+ */
+const LASTING_MS = 60_000;
 
 /**
  * Whether everything exported is in the registry, so that the Lease may be marked complete: the whole registry is
@@ -21,6 +29,8 @@ export class ExportCompleteness {
   readonly #completed: () => void;
   /** Names that are queued, or whose publication failed. */
   readonly #due = new Set<ObjectKey>();
+  /** Since when names fail although the API server works. */
+  readonly #failing = new Map<ObjectKey, number>();
   /** Number of reconciles in progress. */
   #underWay = 0;
   #isSeen = false;
@@ -40,6 +50,7 @@ export class ExportCompleteness {
   /** Starts over. */
   begin(): void {
     this.#due.clear();
+    this.#failing.clear();
     this.end();
   }
 
@@ -59,8 +70,9 @@ export class ExportCompleteness {
     this.#underWay++;
     try {
       await reconcile();
+      this.#failing.delete(key);
     } catch (thrown) {
-      if (!(thrown instanceof ApiFault && REJECTED.includes(thrown.reason))) this.#due.add(key);
+      if (this.#isAwaited(key, thrown)) this.#due.add(key);
       throw thrown;
     } finally {
       this.#underWay--;
@@ -75,6 +87,17 @@ export class ExportCompleteness {
       this.#isSeen = true;
       this.#report(REPEATS);
     }
+  }
+
+  /** True if the registry is not complete without an export that has failed. */
+  #isAwaited(key: ObjectKey, thrown: unknown): boolean {
+    const { reason } = thrown instanceof ApiFault ? thrown : {};
+    if (reason !== undefined && REJECTED.includes(reason)) return false;
+    // An outage says nothing about the export.
+    if (reason !== undefined && !isRejection(thrown) && !CONTESTED.includes(reason)) return true;
+    const since = this.#failing.get(key) ?? this.#clock.now();
+    this.#failing.set(key, since);
+    return this.#clock.now() - since < LASTING_MS;
   }
 
   #report(times: number): void {

@@ -131,6 +131,22 @@ test("a failed export delays completeness, a rejected one does not", async () =>
   assert.equal(full.completeness.isSeen, true, "a ResourceQuota, for example");
 });
 
+test("an export that is rejected for a minute, whatever the reason, delays completeness no longer; an outage does", async () => {
+  const reasons = ["webhook-failed", "forbidden", "write-failed", "overwritten"] as const;
+  for (const reason of [...reasons, "stalled"] as const) {
+    const stage = new Stage();
+    stage.completeness.due("shop/web");
+    for (let seconds = 0; seconds < 60; seconds += 5) {
+      await stage.publish(reason);
+      await stage.publish("unreachable");
+      assert.equal(stage.completeness.isSeen, false, reason);
+      stage.clock.advance(5_000);
+    }
+    await stage.publish(reason);
+    assert.equal(stage.completeness.isSeen, reason !== "stalled", reason);
+  }
+});
+
 test("a lost connection ends completeness until all names are published again", async () => {
   const stage = new Stage();
   stage.completeness.update();

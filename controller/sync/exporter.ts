@@ -172,6 +172,10 @@ export class Exporter {
           failed,
         );
       },
+      emptied: (slice) => {
+        const fact = member.slices.fact(slice);
+        return fact && encodeSlice({ ...fact, endpoints: [] }, member.id);
+      },
     });
     if (faults.length > 0) throw faults[0];
   }

@@ -5,10 +5,10 @@ import type { Reason } from "../../api/reasons.ts";
 import { SERVICE_IMPORTS } from "../../common/kubernetes/kinds.ts";
 import { conditionEvents, deciderEvents } from "../import/condition-events.ts";
 import {
-  isLack,
   rejectedClaim,
   rejectedEvent,
   saysRejected,
+  waitsForVip,
   withOmissions,
 } from "../import/import-claims.ts";
 import {
@@ -21,6 +21,7 @@ import { type Importing, importedSlices, inUse } from "../import/imported-slices
 import { type Nearest, nearestOf, type Viewpoint } from "../import/nearest.ts";
 import { retainedSlice, retentionOf } from "../import/retained-slices.ts";
 import { withRotation } from "../import/rotation-message.ts";
+import { changedSlice, type SliceContent } from "../import/slice-manifest.ts";
 import { importStatus } from "../import/status-manifest.ts";
 import type { Claim } from "../model/condition.ts";
 import type { ImportFact } from "../model/facts.ts";
@@ -66,7 +67,7 @@ export class Importer {
   readonly #options: ImporterOptions;
   readonly #omissions: OmissionReport;
   readonly #reserving = new Set<ObjectKey>();
-  /** Imports without a VIP that works. */
+  /** Imports that lack a VIP, or have one that does not work. */
   readonly #waiting = new Set<ObjectKey>();
   readonly #rejections: Rejections;
 
@@ -110,7 +111,7 @@ export class Importer {
       held: vips.of(key),
       dispute: (vip) => own.disputeOf(vip, key),
     });
-    if (intended?.status?.claims.some(isLack)) this.#waiting.add(key);
+    if (intended?.status?.claims.some(waitsForVip)) this.#waiting.add(key);
     else this.#waiting.delete(key);
     const importing = intended?.importing;
     const slices = importing && importedSlices(importing, contributions);
@@ -125,9 +126,7 @@ export class Importer {
     this.#reserve(key, ipsOf(wanted?.object));
     const steps = new Steps();
     const isHeld = await steps.run(() => vips.hold(key, wanted?.vips ?? []));
-    const isWritten = await this.#write(key, wanted, slices?.slices ?? [], service, isHeld, steps);
-    if (isWritten && wanted?.reason !== "not-heard")
-      await steps.run(() => vips.release(key, wanted?.vips ?? []));
+    await this.#write(key, wanted, slices?.slices ?? [], service, isHeld, steps);
     if (steps.fault === undefined) this.#rejections.note(key, undefined);
     steps.end();
     if (own.imports.fact(key) !== undefined) this.#reserve(key, []);
@@ -171,8 +170,7 @@ export class Importer {
   }
 
   /**
-   * Writes all that is wanted of an import. What is rejected holds up nothing else: endpoints that are gone go, and the status is written. True if
-   * the import itself is as it is wanted.
+   * Writes all that is wanted of an import. What is rejected holds up nothing else: endpoints that are gone go, and the status is written.
    */
   async #write(
     key: ObjectKey,
@@ -181,8 +179,8 @@ export class Importer {
     service: ExportedService,
     isHeld: boolean,
     steps: Steps,
-  ): Promise<boolean> {
-    const { own, imports } = this.#options;
+  ): Promise<void> {
+    const { own, imports, vips } = this.#options;
     const { object, remove, reason, status } = wanted ?? {};
     // Before the annotation goes, which shows that the status is ours.
     const isReleasable =
@@ -209,6 +207,8 @@ export class Importer {
     const written = new Set(list.map(keyOf));
     if (importing !== undefined)
       await steps.run(() => this.#retainSlices(importing, written, service));
+    if (created === object && isWritten && isRemoved && reason !== "not-heard")
+      await steps.run(() => vips.release(key, wanted?.vips ?? []));
     const rejected = this.#rejectionOf(key, steps.fault);
     // Not of VIPs that the import does not have.
     const isTrue = created === object && (isWritten || hasSameVips);
@@ -225,7 +225,6 @@ export class Importer {
       });
     }
     if (!isSaid) this.#tell(key, steps.fault);
-    return created === object && isWritten && isRemoved;
   }
 
   /** What to say of a fault in the condition: if it lasts, or did so for the controller before. */
@@ -271,6 +270,10 @@ export class Importer {
         if (own.length === 0 || seen === undefined) return true;
         const object = await slices.read(seen).catch(() => undefined);
         return object !== undefined && !isNeeded(addressesIn(object), own);
+      },
+      emptied: async (slice) => {
+        const seen = importedSlices.seen(slice);
+        return seen && changedSlice(await slices.read(seen), withoutEndpoints);
       },
     });
     if (faults.length > 0) throw faults[0];
@@ -362,6 +365,10 @@ function ipsOf(manifest: Manifest | undefined): string[] {
   const spec = manifest?.spec;
   const ips = typeof spec === "object" && spec !== null && "ips" in spec ? spec.ips : undefined;
   return Array.isArray(ips) ? ips.filter((ip) => typeof ip === "string") : [];
+}
+
+function withoutEndpoints(content: SliceContent): SliceContent {
+  return { ...content, endpoints: [] };
 }
 
 function sourceOf({ metadata }: Manifest): string | undefined {

@@ -37,7 +37,7 @@ export class LocalCluster {
     const follow = options.follow(api);
     const addresses = new TakenAddresses(config.clusterSetCidrs);
     const own = new LocalStores(
-      config.clusterSetCidrs,
+      config,
       {
         dirty,
         namespace,

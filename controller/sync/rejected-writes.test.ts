@@ -68,6 +68,12 @@ for (const [what, status, message, told] of [
   ["policy rejects new slices", 403, "ValidatingAdmissionPolicy 'none' denied request", "refused"],
   ["a webhook for slices does not answer", 500, 'failed calling webhook "x"', "webhook-failed"],
   [
+    "writes of slices meet an internal error",
+    500,
+    "resource quota evaluation timed out",
+    "write-failed",
+  ],
+  [
     "a webhook for slices takes longer than a write",
     504,
     "request did not complete within requested timeout",
@@ -128,6 +134,32 @@ test("an import that may not be deleted says so, and names no cluster any more",
   await c2.importAfter(7000, KEY, undefined);
 });
 
+test("slices that may not be deleted lose their endpoints, in the registry and in the importing namespace", async () => {
+  for (const where of [/registry/, /^shop/]) {
+    const { world, c1, c2 } = await three();
+    for (const { server } of [c1, c2])
+      server.admitWrite = ({ kind, key, method }) => {
+        if (kind === "endpointslices" && method === "DELETE" && where.test(key))
+          throw new Refusal(403, 'admission webhook "a.b" denied the request: no');
+      };
+    c1.serve(KEY, pods(1, 150));
+    await world.pass(5000);
+    c1.serve(KEY, ["10.1.0.7"]);
+    await world.pass(5000);
+    assert.equal(c2.imported()[KEY], "vip 10.1.0.7 10.3.0.7");
+    c1.delete("ServiceExport", KEY);
+    await world.pass(5000);
+    assert.equal(c2.imported()[KEY], "vip 10.3.0.7");
+    const count = c2.server.writes.length;
+    await world.pass(60_000);
+    const writes = c2.writesAfter(count).filter((one) => one.kind === "endpointslices");
+    assert.deepEqual(
+      writes.filter(({ method }) => method !== "DELETE"),
+      [],
+    );
+  }
+});
+
 test("an import that may be deleted at last goes, also while a cluster that has nothing to do with it was never listed", async () => {
   const { world, c1, c2, c3 } = ControllerWorld.of(["c1", "c2", "c3"]);
   c3.server.down = true;
@@ -160,6 +192,23 @@ test("a rejected status of an import or export has one Event, once the rejection
     `Warning WriteRejected: refused: this import cannot be written: ${denied}`,
     `Warning WriteRejected: refused: the status of this export cannot be written: ${denied}`,
   ]);
+});
+
+test("an IPAddress that may not be deleted: an Event of an import that is gone says so, and the condition of one with another VIP", async () => {
+  const { world, c1, c2 } = await three();
+  c1.offer("shop/gone", ["10.1.0.9"]);
+  await world.pass(5000);
+  deny(c2, "ipaddresses", (method) => method === "DELETE");
+  c1.delete("ServiceExport", "shop/gone");
+  c2.ranges = "242.0.0.0/24,241.0.0.0/24";
+  await c2.restart();
+  await world.pass(50_000);
+  c2.ranges = "242.0.0.0/24";
+  await c2.restart();
+  await world.pass(150_000);
+  assert.equal(c2.imported()["shop/gone"], undefined);
+  assert.match(c2.ready(), /^False WriteRejected refused: .*denied the request: no$/);
+  assert.equal(c2.events("ServiceImport", "WriteRejected").length, 2);
 });
 
 test("an import that may not be created has an Event", async () => {

@@ -97,6 +97,21 @@ test("a VIP with the IPAddress of another program is not used: an export gets an
   const [other = ""] = vipsOf(c2, "shop/web");
   assert.notEqual(other, vip);
   assert.equal(holderOf(c2, other), "shop/web");
+  c2.delete("IPAddress", "241.0.0.77");
+  await world.pass(3000);
+  assert.match(c2.ready("shop/hand"), READY);
+});
+
+test("an IPAddress that has lost its label gets it back, and the VIP stays", async () => {
+  const { world, c2, vip } = await stage();
+  const { spec } = c2.server.objects.get("ipaddresses", vip) ?? {};
+  c2.server.objects.replace("ipaddresses", vip, { metadata: { name: vip }, spec }, "author");
+  await c2.restart();
+  await world.pass(40_000);
+  const metadata = at(c2.server.objects.get("ipaddresses", vip), ["metadata", "labels"]);
+  const managed = { "ipaddress.kubernetes.io/managed-by": "clusterset-controller" };
+  assert.deepEqual(metadata, managed);
+  assert.deepEqual(vipsOf(c2, "shop/web"), [vip]);
 });
 
 test("without IPAddresses, before Kubernetes 1.33, imports get VIPs, and a rival's is in conflict", async () => {
@@ -218,6 +233,24 @@ for (const seed of LATE_SEEDS) {
   });
 }
 
+test("an import with one VIP that waits for one of the other family gets it as soon as another import gives it back", async () => {
+  const { world, c1, c2 } = ControllerWorld.withFlags();
+  c2.ranges = "fd00:241::/127,241.0.0.0/24";
+  for (const key of ["shop/a", "shop/b"]) {
+    c1.serveAs(key, ["10.1.0.7"], { families: ["IPv4", "IPv6"] });
+    c1.export(key);
+  }
+  await world.run(20_000);
+  const families = (key: string) => vipsOf(c2, key).length;
+  const [served = "", waiting = ""] =
+    families("shop/a") === 2 ? ["shop/a", "shop/b"] : ["shop/b", "shop/a"];
+  assert.deepEqual([families(served), families(waiting)], [2, 1]);
+  assert.match(c2.ready(waiting), /^True Ready .* range-exhausted: no free IPv6 address\./);
+  c1.delete("ServiceExport", served);
+  await world.pass(3000);
+  assert.equal(families(waiting), 2);
+});
+
 // All that the range has.
 const VIPS = ["241.0.0.1", "241.0.0.2"];
 const SERVICE = { ipFamilies: ["IPv4"], ports: [{ port: 80, protocol: "TCP" }] };
@@ -227,13 +260,19 @@ for (const [what, resource, holders] of [
   ["a Node no longer has the range", "nodes", [{ podCIDRs: ["241.0.0.0/16"] }]],
   ["a ServiceCIDR no longer has the range", "servicecidrs", [{ cidrs: ["241.0.0.0/29"] }]],
   ["a Service has ended", "services", VIPS.map((ip) => ({ ...SERVICE, clusterIPs: [ip] }))],
+  [
+    "an IPAddress of another program has ended",
+    "ipaddresses",
+    [1, 2].map((i) => ({ parentRef: { resource: "services", namespace: "demo", name: `${i}` } })),
+  ],
   ["another import has ended", "serviceimports", VIPS.map((ip) => ({ ...IMPORT, ips: [ip] }))],
 ] as const) {
   test(`an import that waits for a VIP gets one as soon as ${what}`, async () => {
     const { world, c1, c2 } = ControllerWorld.withFlags();
     c2.ranges = "241.0.0.0/30";
     const isNamespaced = resource === "services" || resource === "serviceimports";
-    const of = (i: number) => (isNamespaced ? `shop/held-${i}` : `held-${i}`);
+    const name = (i: number) => (resource === "ipaddresses" ? (VIPS[i] ?? "") : `held-${i}`);
+    const of = (i: number) => (isNamespaced ? `shop/${name(i)}` : name(i));
     for (const [i, spec] of holders.entries()) c2.edit(resource, of(i), { spec });
     await world.run(5000);
     c1.offer(KEY, ["10.1.0.7"]);

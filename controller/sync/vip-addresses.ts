@@ -33,15 +33,17 @@ export class VipAddresses {
     return this.#options.own.ipAddresses.factsOf(key).map(({ address }) => address);
   }
 
-  /** Creates the missing IPAddresses of VIPs that no other import disputes. Throws `write-conflict` if another import or program was first. */
+  /** Creates the missing IPAddresses of VIPs that no other import disputes, and restores their label. Throws `write-conflict` if another import or program was first. */
   async hold(key: ObjectKey, vips: readonly string[]): Promise<void> {
     const { applier, isServed, own } = this.#options;
     if (!isServed()) return;
-    const missing = vips.filter(
-      (vip) => this.#isInRange(vip) && own.ipAddresses.seen(vip) === undefined,
-    );
-    await inParallel(missing, async (vip) => {
-      await applier.apply(manifestOf(vip, key), undefined);
+    const due = vips.filter((vip) => {
+      const isForeign =
+        own.ipAddresses.seen(vip) !== undefined && own.ipAddresses.fact(vip)?.holder !== key;
+      return this.#isInRange(vip) && !isForeign;
+    });
+    await inParallel(due, async (vip) => {
+      await applier.apply(manifestOf(vip, key), own.ipAddresses.seen(vip));
     });
   }
 

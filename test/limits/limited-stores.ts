@@ -27,7 +27,7 @@ const STORES: Readonly<
   controller: () => {
     const events = { dirty: ignore, slices: ignore, taken: ignore, namespace: ignore };
     const all = { ...events, property: ignore, problems: ignore, room: ignore };
-    const stores = new LocalStores([], all);
+    const stores = new LocalStores({ clusterSetCidrs: [], explicitVipCidrs: [] }, all);
     const { serviceimports: sink } = stores.sinks();
     return {
       put: (key, text) => sink.changed(key, JSON.parse(text)),
