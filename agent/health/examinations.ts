@@ -17,7 +17,7 @@ export interface ExaminationsOptions
 }
 
 /** Endpoints of a cluster that are probed at once. */
-const MOST_SUSPECTS = 4;
+const MOST_SUSPECTS = 16;
 /** Milliseconds for which an answer to a client shows that a cluster is not silent, if suspects owe theirs for longer. */
 const LATELY_MS = 5_000;
 /** Milliseconds without an answer after which earlier ones say nothing: an overloaded endpoint answers some SYNs, and owes answers to others. */
