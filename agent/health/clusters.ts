@@ -1,4 +1,4 @@
-import { hasAnswered, type ProbeResult, type Reach } from "./evaluate.ts";
+import type { ProbeResult, Reach } from "./evaluate.ts";
 import type { TcpEndpoint } from "./evidence.ts";
 
 /** An endpoint that was probed. */
@@ -79,6 +79,11 @@ export function soleOf(all: readonly ReadonlySet<string>[]): string {
 /** Whether the set has this namespace alone. PURE. */
 export function isOnlyOf(namespaces: ReadonlySet<string>, one: string): boolean {
   return namespaces.size === 1 && namespaces.has(one);
+}
+
+/** Whether an endpoint has answered a probe. PURE. */
+export function hasAnswered({ result }: Pick<Probed, "result">): boolean {
+  return result === "accepted" || result === "refused";
 }
 
 function isSilent({ result }: Pick<Probed, "result">): boolean {

@@ -16,7 +16,8 @@ function findings(accepted: number) {
   };
   const silent = members.slice(0, 5);
   const began = NOW - 2_000;
-  const probe = { begun: began, ended: NOW - 1_000, accepted, silent: [began] };
+  const times = { begun: began, ended: NOW - 1_000, accepted };
+  const probe = { ...times, isClosed: false, silent: [began] };
   return evaluate({
     now: NOW,
     overdue: silent.map(({ address, port }) => {

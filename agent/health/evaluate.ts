@@ -15,6 +15,8 @@ export interface ProbeRecord {
   readonly ended: number;
   /** When one was last accepted; -Infinity if none was. */
   readonly accepted: number;
+  /** True if it has answered clients although probes got no answer, and none was accepted since: it admits no nodes. */
+  readonly isClosed: boolean;
   /** When the last probes without an answer began, this one included; none after an answer. */
   readonly silent: readonly number[];
 }
@@ -101,8 +103,6 @@ const GIVEN_UP_MS = ANSWER_MS + REPEATED_ANSWER_MS;
 const UNDER_WAY_MS = { usual: GIVEN_UP_MS, lossy: 3_250 };
 /** Milliseconds for which the result of a probe counts. */
 const PROBE_HOLDS_MS = 3_000;
-/** Milliseconds between two probes of an endpoint whose group may not be reached by probes. */
-const PROBE_AGAIN_MS = 3_000;
 /** Milliseconds until the next probe of an endpoint, after one that failed on this node. */
 const FAILED_PROBE_MS = 1_000;
 /** Silent probes in a row that show a dead endpoint on a lossy path. */
@@ -113,7 +113,7 @@ const LATELY_MS = 120_000;
 const MIN_STRANGERS = 2;
 /** SYNs without an answer that exclude loss: with 30 % in each direction, 0.1 % of ten are lost. */
 const MANY_SYNS = 10;
-/** Milliseconds after which so many SYNs decide. */
+/** Milliseconds after which they decide. */
 const MANY_SYNS_MS = 1_500;
 /** Of first SYNs, the part that is repeated at least after 1.5 s where nothing answers. */
 const MIN_REPEATED = 0.25;
@@ -121,7 +121,6 @@ const MIN_REPEATED = 0.25;
 const SLOW = { repeats: 2, ms: 2_250 };
 /** Overdue endpoints that show a silent group. Where a third of it is dead, such as a zone, so many are hit once in 81 times. */
 const MIN_TRIED = 4;
-
 /** Milliseconds for which a probe shows whether most of a group is dead. */
 const MOSTLY_MS = 10_000;
 
@@ -187,21 +186,28 @@ function mostly(
   context: Context,
 ): Finding | undefined {
   const { group, now, probes } = context;
-  const silent = found.filter(({ isSilent }) => isSilent);
-  const [first] = silent;
+  const [first, ...more] = found.filter(({ isSilent }) => isSilent);
   if (first === undefined || context.isLossy(group)) return undefined;
-  const since = tried.reduce((longest, { age }) => Math.max(longest, age), 0);
-  const except = new Set(answered.filter(({ age }) => age < since).map(endpointName));
-  const dead = new Set(silent.flatMap(({ endpoints }) => endpoints.map(endpointName)));
-  for (const name of group.members.keys()) {
+  const recent = [...group.members.keys()].flatMap((name) => {
     const probe = probes.get(name);
-    if (probe === undefined || probe.ended < now - MOSTLY_MS) continue;
-    if (probe.result === "accepted" && probe.ended >= now - since) except.add(name);
-    if (isTelling(probe, tried, context) && first.reason === "probe-silent") dead.add(name);
-  }
-  for (const name of except) dead.delete(name);
+    return probe && probe.ended >= now - MOSTLY_MS ? [{ ...probe, name }] : [];
+  });
+  const answers = [
+    ...answered.map((one) => [endpointName(one), now - one.age] as const),
+    ...recent.map(({ name, accepted }) => [name, accepted] as const),
+  ];
+  const answeredAt = new Map(answers.toSorted(([, a], [, b]) => a - b));
+  const telling = recent
+    .filter((one) => first.reason === "probe-silent" && isTelling(one, tried, context))
+    .filter(({ name, begun }) => begun > (answeredAt.get(name) ?? -Infinity));
+  const endpoints = [first, ...more].flatMap((one) => one.endpoints);
+  const dead = new Set([...endpoints.map(endpointName), ...telling.map(({ name }) => name)]);
+  // Those that are alive are counted for as long as those that are dead.
+  const times = [...tried.map(({ age }) => now - age), ...telling.map(({ begun }) => begun)];
+  const since = times.reduce((least, one) => Math.min(least, one), now);
+  const alive = [...answeredAt].filter(([, at]) => at > since).map(([name]) => name);
+  const except = new Set(alive).difference(dead);
   if (dead.size < MIN_TRIED || dead.size < except.size) return undefined;
-  const endpoints = silent.flatMap((one) => one.endpoints);
   return { ...first, scope: "group", endpoints, shown: dead, except, reason: "group-unanswered" };
 }
 
@@ -231,10 +237,10 @@ function evaluateEndpoint(one: Overdue, context: Context): Finding {
   const isOfStrangers = areStrangers([one], context);
   const isShown = !isOfStrangers && (isSilent || reason === "too-few-syns");
   return {
-    ...{ scope: "endpoint", group, endpoints: [one], isSilent, reason },
+    ...{ scope: "endpoint", group, endpoints: [one], isSilent, reason, isOfStrangers },
     shown: new Set(isShown ? [endpointName(one)] : []),
     wantsProbe: !isSilent && reason !== "too-early" && isProbeDue(one, context),
-    ...{ isTrial: reach !== "works" || isOfStrangers, isOfStrangers },
+    isTrial: reach !== "works" || isOfStrangers || reason === "clients-unanswered",
   };
 }
 
@@ -244,7 +250,8 @@ function shownBy(found: readonly Finding[], { group, now, probes, reach }: Conte
   if (reach !== "works" && reach !== "assumed") return shown;
   for (const name of group.members.keys()) {
     const probe = probes.get(name);
-    if (probe?.result === "silent" && now - probe.ended < PROBE_HOLDS_MS) shown.add(name);
+    if (probe?.result !== "silent" || probe.isClosed) continue;
+    if (now - probe.ended < PROBE_HOLDS_MS) shown.add(name);
   }
   return shown;
 }
@@ -258,16 +265,18 @@ function areStrangers(tried: readonly Overdue[], { answeredAge, known }: Context
 function reasonOf(one: Overdue, context: Context): Reason {
   const { group, now } = context;
   const probe = context.probes.get(endpointName(one));
-  const isProbed = context.reach === "works" || context.reach === "assumed";
+  const reachable = reachOf(probe, context);
+  const isProbed = reachable === "works" || reachable === "assumed";
   if (!isSuspect(one) && !(isProbed && one.age >= GIVEN_UP_MS)) return "too-early";
   const isRecent = probe !== undefined && now - probe.ended < PROBE_HOLDS_MS;
-  // A probe that fails on this node, for lack of files or ports, does not keep clients from deciding.
-  const reach = isRecent && probe.result === "unknown" ? "unknown" : reachOf(probe, context);
-  if (isRecent && clears(probe, one, context)) return "answers-node";
+  if (isRecent && probe.result === "accepted" && probe.ended >= now - one.age)
+    return "answers-node";
+  // A probe that fails on this node, for lack of files or ports, does not keep clients from deciding. Nor does a refusal: the endpoint would refuse them, too.
+  const isVoid = isRecent && (probe.result === "unknown" || probe.result === "refused");
+  const reach = isVoid ? "unknown" : reachable;
   const ofThisSilence = probe?.silent.filter((begun) => begun >= now - one.age) ?? [];
   const silentProbes = isRecent ? ofThisSilence.length : 0;
-  const isUntried = reach === "unknown" && context.answeredAge === Infinity;
-  const hasWitness = isUntried && silentProbes > 0;
+  const hasWitness = reach === "unknown" && context.answeredAge === Infinity && silentProbes > 0;
   const strangers = strangersReason([one], context, hasWitness);
   if (reach === "works" || (reach === "assumed" && strangers !== "not-admitted")) {
     const needed = context.isLossy(group) ? LOSSY_PROBES : 1;
@@ -284,14 +293,15 @@ function reasonOf(one: Overdue, context: Context): Reason {
 
 /** Whether probes reach an endpoint: those that reach its group may not, such as on a node whose firewall admits pods only. */
 function reachOf(probe: ProbeRecord | undefined, { reach }: Pick<Context, "reach">): Reach {
+  if (probe?.isClosed === true) return "blind";
   const hasAccepted = probe !== undefined && probe.accepted > Number.NEGATIVE_INFINITY;
   return reach === "works" && !hasAccepted ? "assumed" : reach;
 }
 
 /** True if a silent probe tells something about its endpoint: to strangers, one that never accepted a probe may be closed, as they are. */
 function isTelling(probe: ProbeRecord, tried: readonly Overdue[], context: Context): boolean {
-  const hasAccepted = probe.accepted > Number.NEGATIVE_INFINITY;
-  return probe.result === "silent" && (hasAccepted || !areStrangers(tried, context));
+  if (probe.result !== "silent" || probe.isClosed) return false;
+  return probe.accepted > Number.NEGATIVE_INFINITY || !areStrangers(tried, context);
 }
 
 /**
@@ -377,18 +387,14 @@ function isGroupSilent(tried: readonly Overdue[], context: Context): boolean {
 }
 
 function isProbeDue(one: Overdue, context: Context): boolean {
-  const { reach, probes, now } = context;
-  if (reach === "blind") return false;
+  const { probes, now } = context;
   const probe = probes.get(endpointName(one));
+  const reach = reachOf(probe, context);
+  if (reach === "blind") return false;
   if (probe === undefined) return true;
   if (probe.result === "unknown") return now - probe.ended >= FAILED_PROBE_MS;
   // A result of this silence is used; the next one is of use on a lossy path, or where it was an error.
   if (reach === "works" || reach === "assumed")
     return !clears(probe, one, context) || now - probe.ended >= PROBE_HOLDS_MS;
-  return now - probe.ended >= PROBE_AGAIN_MS;
-}
-
-/** Whether an endpoint has answered a probe. PURE. */
-export function hasAnswered({ result }: Pick<ProbeRecord, "result">): boolean {
-  return result === "accepted" || result === "refused";
+  return now - probe.ended >= PROBE_HOLDS_MS;
 }

@@ -1,6 +1,6 @@
 import { type ClusterState, clusterState, type Probed } from "./clusters.ts";
 import type { Finding } from "./evaluate.ts";
-import { type Answered, isLate, type Overdue, type TcpEndpoint } from "./evidence.ts";
+import type { Answered, Overdue, TcpEndpoint } from "./evidence.ts";
 import { namesIn, Samples } from "./samples.ts";
 import { listedOf, openInTurns, rarestFirst } from "./turns.ts";
 import { endpointName } from "./verdict.ts";
@@ -17,9 +17,11 @@ export interface ExaminationsOptions
 }
 
 /** Endpoints of a cluster that are probed at once. */
-const MOST_SUSPECTS = 4;
+const MOST_SUSPECTS = 16;
 /** Milliseconds for which an answer to a client shows that a cluster is not silent, if suspects owe theirs for longer. */
 const LATELY_MS = 5_000;
+/** Milliseconds without an answer after which earlier ones say nothing: an overloaded endpoint answers some SYNs, and owes answers to others. */
+const LATE_MS = 1_250;
 /** Clusters that are examined at once. */
 const MOST_EXAMINED = 8;
 /** Milliseconds for which an endpoint that does not answer clients, but the node, is probed without others of its cluster. */
@@ -29,6 +31,8 @@ const MOST_KEPT = 4_096;
 
 /** Probes of a cluster: of endpoints that owe answers, and of others. */
 interface Examination {
+  /** When its probes began. */
+  readonly begun: number;
   /** Since when the suspects owe answers, in milliseconds of the clock. */
   readonly since: number;
   /** True if only clients that were never answered call the suspects. */
@@ -97,9 +101,10 @@ export class Examinations {
         const names = new Set(suspects.map(endpointName));
         const owing = overdue.filter((one) => names.has(endpointName(one)));
         const age = Math.max(0, ...owing.map((one) => one.age));
-        const since = this.#options.clock.now() - Math.min(age, LATELY_MS);
+        const begun = this.#options.clock.now();
+        const since = begun - Math.min(age, LATELY_MS);
         const isOfStrangers = findingsHere.every((one) => one.isOfStrangers);
-        this.#examinations.set(cluster, { since, isOfStrangers, suspects, samples });
+        this.#examinations.set(cluster, { begun, since, isOfStrangers, suspects, samples });
       }
     }
   }
@@ -125,9 +130,13 @@ export class Examinations {
     watched: WatchedEndpoints,
   ): Promise<void> {
     const latest = this.#latestOf(overdue, answered);
+    const { probes } = this.#options;
     for (const [cluster, examination] of this.#examinations) {
       const all = [...examination.suspects, ...examination.samples];
-      if (all.some((one) => this.#options.probes.isPending(one))) continue;
+      // One that is called all the time may be probed again already.
+      const isMissing = (one: TcpEndpoint) =>
+        probes.isPending(one) && probes.probedAt(one) < examination.begun;
+      if (all.some(isMissing)) continue;
       this.#examinations.delete(cluster);
       const state = this.#stateOf(cluster, examination, latest, watched);
       if (!state.isSilent || this.#options.stop.aborted) continue;
@@ -146,7 +155,7 @@ export class Examinations {
   /** Answers that neither a later SYN nor a later probe of the endpoint contradicts: those before a cluster died say nothing about it. */
   #latestOf(overdue: readonly Overdue[], answered: readonly Answered[]): Answered[] {
     const { clock, probes } = this.#options;
-    const late = new Set(overdue.filter(isLate).map(endpointName));
+    const late = new Set(overdue.filter(({ age }) => age >= LATE_MS).map(endpointName));
     return answered.filter((one) => {
       const probe = probes.records.get(endpointName(one));
       const isSilentSince = probe?.result === "silent" && probe.begun > clock.now() - one.age;

@@ -15,8 +15,8 @@ const MOST_SILENT = 3;
 /** Milliseconds in which a client's answer shows that a silent probe was dropped on purpose. */
 const DOUBT_MS = 60_000;
 
-/** Milliseconds for which a blind group is reported after its last calibration. */
-const BLIND_MS = 3_600_000;
+/** Milliseconds for which a calibration counts: a blind group is reported for so long after its last one. */
+const CALIBRATED_MS = 3_600_000;
 
 /** What a calibration has found. */
 interface Calibration {
@@ -93,7 +93,8 @@ export class ProbeLog {
     const silent =
       result === "silent" ? [...(before?.silent.slice(-MOST_SILENT) ?? []), begun] : [];
     const accepted = result === "accepted" ? ended : (before?.accepted ?? Number.NEGATIVE_INFINITY);
-    const record = { result, begun, ended, accepted, silent };
+    const isClosed = result !== "accepted" && before?.isClosed === true;
+    const record = { result, begun, ended, accepted, isClosed, silent };
     remember(this.#records, name, record);
     remember(this.#latest, cluster, record);
     if (result === "accepted")
@@ -110,8 +111,7 @@ export class ProbeLog {
     if (result === "silent")
       remember(this.#doubts, endpointName(endpoint), { groups, begun, isCalibration: true });
     // It has just accepted a client: something on the way refuses nodes in its name.
-    if (result === "refused")
-      for (const one of groups) this.#calibrate(one, endpoint, false, this.#clock.now());
+    if (result === "refused") this.#close(endpoint, groups, this.#clock.now());
   }
 
   /**
@@ -125,11 +125,14 @@ export class ProbeLog {
       const doubt = this.#doubts.get(endpointName(one));
       if (doubt === undefined || one.age >= now - doubt.begun) continue;
       this.#doubts.delete(endpointName(one));
+      if (doubt.isCalibration) {
+        isDue = this.#close(one, doubt.groups, doubt.begun) || isDue;
+        continue;
+      }
       for (const group of doubt.groups) {
         const known = this.#calibrations.get(group.name);
-        if (doubt.isCalibration) this.#calibrate(group, one, false, doubt.begun);
         // A probe of a suspect may have replaced the doubt of a calibration.
-        else if (known === undefined) isDue = true;
+        if (known === undefined) isDue = true;
         else if (known.works && known.at < doubt.begun) {
           remember(this.#calibrations, group.name, { ...known, at: -Infinity, isDoubted: true });
           isDue = true;
@@ -139,6 +142,41 @@ export class ProbeLog {
     for (const [name, { begun }] of this.#doubts)
       if (now - begun > DOUBT_MS) this.#doubts.delete(name);
     return isDue;
+  }
+
+  /**
+   * An endpoint that clients reach admits no nodes. Others of its groups may, as where only some nodes have a firewall: these are calibrated next, and a group is blind once
+   * none is left that has accepted a probe. Returns true if one is to be calibrated at once.
+   */
+  #close(endpoint: TcpEndpoint, groups: readonly Group[], at: number): boolean {
+    const name = endpointName(endpoint);
+    const record = this.#records.get(name);
+    const isNew = record?.isClosed === false;
+    if (record) this.#records.set(name, { ...record, isClosed: true });
+    let isDue = false;
+    for (const group of groups) {
+      const known = this.#calibrations.get(group.name);
+      if (known?.works !== true || !this.#hasOpen(group, at)) {
+        this.#calibrate(group, endpoint, false, at);
+        continue;
+      }
+      const next = isNew ? { ...known, at: -Infinity, isDoubted: true } : { ...known, at };
+      remember(this.#calibrations, group.name, next);
+      isDue ||= isNew;
+    }
+    return isDue;
+  }
+
+  /** True if an endpoint of the group has accepted a probe. */
+  #hasOpen({ members }: Group, now: number): boolean {
+    return members.entries().some(([name, { isHere }]) => {
+      const record = this.#records.get(name);
+      return !isHere && record?.isClosed === false && record.accepted > now - CALIBRATED_MS;
+    });
+  }
+
+  isClosed(endpoint: TcpEndpoint): boolean {
+    return this.#records.get(endpointName(endpoint))?.isClosed === true;
   }
 
   /** Whether probes reach a group: by its own calibration, else by those of the other groups of its cluster, but not of the own cluster. */
@@ -175,7 +213,7 @@ export class ProbeLog {
 
   /** Clusters with groups that probes do not reach, though clients do. */
   get blind(): ReadonlySet<string> {
-    const since = this.#clock.now() - BLIND_MS;
+    const since = this.#clock.now() - CALIBRATED_MS;
     const blind = [...this.#calibrations.values()].filter(({ works, at }) => !works && at > since);
     return new Set(blind.map(({ cluster }) => cluster));
   }

@@ -40,7 +40,10 @@ export class Samples {
       const reach = probes.reachOf(group);
       if (reach !== "works" && reach !== "assumed") return [];
       const free = [...group.members.values()].filter(
-        (one) => !taken.has(endpointName(one)) && watched.mayProbe(group.cluster, one),
+        (one) =>
+          !taken.has(endpointName(one)) &&
+          !probes.isClosed(one) &&
+          watched.mayProbe(group.cluster, one),
       );
       return chosen(free, MOST.siblings, random);
     });
@@ -63,6 +66,7 @@ export class Samples {
     for (const one of witnesses) except.add(endpointName(one));
     const samples = watched
       .sample(cluster, MOST.samples + more - witnesses.length, except)
+      .filter((one) => !probes.isClosed(one))
       .filter((one) => watched.groupsOf([one]).some((group) => probes.mayReach(group, answered)));
     return [...witnesses, ...samples];
   }
@@ -83,7 +87,7 @@ export class Samples {
       .filter((one) => one.cluster === cluster && !own.has(one.name))
       .filter((one) => probes.reachOf(one) === "works");
     const found = groups.flatMap(({ members }) => {
-      const one = latest.find((each) => members.has(endpointName(each)));
+      const one = latest.find((each) => members.has(endpointName(each)) && !probes.isClosed(each));
       const isFree = one && !silent.has(endpointName(one)) && watched.mayProbe(cluster, one);
       return isFree ? [{ address: one.address, port: one.port, age: one.age }] : [];
     });

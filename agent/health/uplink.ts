@@ -1,5 +1,4 @@
-import { isUplinkSilent, type Neighbour } from "./clusters.ts";
-import { hasAnswered } from "./evaluate.ts";
+import { hasAnswered, isUplinkSilent, type Neighbour } from "./clusters.ts";
 import type { Answered } from "./evidence.ts";
 import type { ProbeLog } from "./probe-log.ts";
 import type { Verdicts } from "./verdicts.ts";

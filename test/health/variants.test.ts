@@ -113,7 +113,11 @@ test("whatever the number of clusters, the policy and the family: what dies is l
       };
       if (!one.admitsNodes) world.ownNetwork = () => 0;
       await world.pass(BEFORE);
-      assert.deepEqual(world.words, []);
+      const isReach = (word: string) => /^(blind|reached) /.test(word);
+      assert.deepEqual(
+        world.words.filter((word) => !isReach(word)),
+        [],
+      );
       world.network = ({ address }) => (dead.has(address) ? 0 : 1);
       if (one.admitsNodes) world.ownNetwork = undefined;
       every = one.every;

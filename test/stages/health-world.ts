@@ -255,6 +255,8 @@ export class HealthWorld {
       limited: (namespace) => this.words.push(`limited ${namespace}`),
       probed: () => this.probes++,
       blind: (clusters) => {
+        for (const one of clusters) if (!this.blind.has(one)) this.words.push(`blind ${one}`);
+        for (const one of this.blind) if (!clusters.has(one)) this.words.push(`reached ${one}`);
         this.blind = clusters;
       },
       uplink: (isSilent) => this.words.push(isSilent ? "uplink silent" : "uplink answers"),
@@ -302,9 +304,10 @@ export class HealthWorld {
   #probe(endpoint: TcpEndpoint): Promise<ProbeResult> {
     const { promise, resolve } = Promise.withResolvers<ProbeResult>();
     this.probing++;
-    if (this.refusing.has(this.#clusters.get(endpoint.address) ?? "")) resolve("refused");
+    const isRefused = this.refusing.has(this.#clusters.get(endpoint.address) ?? "");
+    if (isRefused) resolve("refused");
     if (this.isProbeBroken) resolve("unknown");
-    for (const ms of [0, 250, 500]) {
+    for (const ms of isRefused ? [] : [0, 250, 500]) {
       this.clock.after(ms, () => {
         if (!this.#syn(endpoint)) return;
         if (this.roundTrip === 0) resolve("accepted");
