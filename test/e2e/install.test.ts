@@ -67,13 +67,11 @@ describe("the guides for installing and uninstalling", () => {
   test("no request of agents, controllers or peers was denied", () => {
     for (const { id, plane } of clusters.all) {
       const peer = id === HERE ? THERE : HERE;
+      const own = ["agent", "controller"].map((name) => `clusterset-proxy:clusterset-${name}`);
+      const users = [...own, `clusterset-registry-${id}:${peer}`];
       assert.deepEqual(
         [...oursIn(plane.auditFile)].sort(),
-        [
-          "clusterset-proxy:clusterset-agent",
-          "clusterset-proxy:clusterset-controller",
-          `clusterset-registry-${id}:${peer}`,
-        ].map((name) => `system:serviceaccount:${name}`),
+        users.map((name) => `system:serviceaccount:${name}`),
       );
       assert.deepEqual(deniedIn(plane.auditFile), []);
     }
@@ -93,14 +91,10 @@ describe("the guides for installing and uninstalling", () => {
         await one.follow("4. Clean the nodes");
       }),
     );
-    for (const cluster of [HERE, THERE]) {
-      assert.deepEqual(await tracesIn(clusters, cluster), []);
-    }
+    for (const id of [HERE, THERE]) assert.deepEqual(await tracesIn(clusters, id), []);
     // kube-proxy's rules of these Services are to go, too.
-    const gone = [HERE, THERE].map((cluster) =>
-      clusters.kubectl(cluster, ["delete", "namespace", "shop"]),
-    );
-    await Promise.all(gone);
+    const argv = ["delete", "namespace", "shop"];
+    await Promise.all([HERE, THERE].map((cluster) => clusters.kubectl(cluster, argv)));
     // kube-proxy follows the end of our Services in its own time.
     await eventually(async () => {
       assert.deepEqual(differences(untouched, await rulesOfNodes(clusters)), []);
