@@ -22,11 +22,8 @@ test("templates, copies and the schema of charts are those of their sources (nod
 });
 
 test("the manifests that kubectl clusterset carries are made of these files of deploy", () => {
-  assert.equal(
-    manifests.sources,
-    sourcesDigest(),
-    "run node scripts/manifests.ts --write after a change in deploy",
-  );
+  const advice = "run node scripts/manifests.ts --write after a change in deploy";
+  assert.equal(manifests.sources, sourcesDigest(), advice);
 });
 
 test("charts have the version of the release", () => {
