@@ -1,8 +1,10 @@
 import { generateKeyPairSync } from "node:crypto";
+import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { cp } from "node:fs/promises";
-import { request } from "node:http";
+import { type IncomingMessage, request } from "node:http";
 import { dirname, join } from "node:path";
+import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Process } from "../lab/process.ts";
 import type { ApiClient } from "./api-client.ts";
@@ -114,20 +116,14 @@ export class Etcd {
   }
 
   /** etcd's own JSON gateway: https://etcd.io/docs/v3.6/dev-guide/api_grpc_gateway/ */
-  #call(path: string, body: object): Promise<unknown> {
-    const answer = Promise.withResolvers<unknown>();
-    const call = request({ socketPath: this.#socket, path, method: "POST" }, (response) => {
-      let text = "";
-      response.setEncoding("utf8").on("data", (part: string) => (text += part));
-      response.on("error", answer.reject);
-      response.on("end", () => {
-        if (response.statusCode === 200) answer.resolve(JSON.parse(text));
-        else answer.reject(new Error(`etcd: ${path}: ${response.statusCode} ${text}`));
-      });
-    });
-    call.on("error", answer.reject);
-    call.end(JSON.stringify(body));
-    return answer.promise;
+  async #call(path: string, body: object): Promise<unknown> {
+    const call = request({ socketPath: this.#socket, path, method: "POST" });
+    const [response] = (await once(call.end(JSON.stringify(body)), "response")) as [
+      IncomingMessage,
+    ];
+    const said = await text(response);
+    if (response.statusCode === 200) return JSON.parse(said);
+    throw new Error(`etcd: ${path}: ${response.statusCode} ${said}`);
   }
 }
 

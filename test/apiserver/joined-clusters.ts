@@ -1,5 +1,7 @@
 import { renameSync, writeFileSync } from "node:fs";
+import { manifest } from "../generators/objects.ts";
 import { CommandLine, type Ran } from "../stages/command-line.ts";
+import type { ApiObject } from "./api-client.ts";
 import { ControlPlane } from "./control-plane.ts";
 import { OURS } from "./release.ts";
 import { requestedToken } from "./service-account.ts";
@@ -27,9 +29,7 @@ export class JoinedClusters implements AsyncDisposable {
   private constructor(all: readonly Blank[]) {
     this.#all = all;
     this.user = new CommandLine(
-      Object.fromEntries(
-        all.map(({ id, plane }) => [id, plane.inlineKubeconfig({ user: "admin" })]),
-      ),
+      Object.fromEntries(all.map(({ id, plane }) => [id, plane.inlineKubeconfig()])),
     );
   }
 
@@ -59,6 +59,15 @@ export class JoinedClusters implements AsyncDisposable {
     const { cluster } = this.#blank(id);
     if (cluster === undefined) throw new Error(`the controller of ${id} was not started`);
     return cluster;
+  }
+
+  /** All objects of these kinds in a cluster, such as `apps/v1 Deployment`. */
+  async objects(id: string, kinds: readonly string[]): Promise<ApiObject[]> {
+    const lists = kinds.map((one) => {
+      const [apiVersion = "", kind = ""] = one.split(" ");
+      return this.plane(id).admin.list({ apiVersion, kind });
+    });
+    return (await Promise.all(lists)).flat();
   }
 
   /** A command that is to succeed. */
@@ -110,17 +119,15 @@ export class JoinedClusters implements AsyncDisposable {
 }
 
 function nodeOf(n: number): object {
-  return {
-    apiVersion: "v1",
-    kind: "Node",
-    metadata: { name: `node-${n}`, labels: { "topology.kubernetes.io/region": `region-${n}` } },
-    spec: { podCIDR: `10.${n}.3.0/24`, podCIDRs: [`10.${n}.3.0/24`] },
-  };
+  const { metadata, ...node } = manifest("Node", `node-${n}`);
+  const labels = { "topology.kubernetes.io/region": `region-${n}` };
+  const [podCIDR] = [`10.${n}.3.0/24`];
+  return { ...node, metadata: { ...metadata, labels }, spec: { podCIDR, podCIDRs: [podCIDR] } };
 }
 
 /** The file that the Secret becomes in a pod of the controller. */
 async function hubKubeconfig({ admin }: ControlPlane): Promise<string> {
-  const secret = { apiVersion: "v1", kind: "Secret", metadata: { namespace: OWN, name: "hub" } };
-  const { data } = (await admin.get(secret)) as unknown as { data: Record<string, string> };
+  const secret = await admin.get(manifest("Secret", `${OWN}/hub`));
+  const { data } = secret as unknown as { data: Record<string, string> };
   return Buffer.from(data["hub.kubeconfig"] ?? "", "base64").toString();
 }

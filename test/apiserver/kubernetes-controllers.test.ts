@@ -66,8 +66,7 @@ describe("ClusterIP failover", () => {
   before(async () => {
     await c1.serve("shop/alone", ["10.1.0.8"]);
     await c1.serve(KEY, ["10.1.0.7"]);
-    await c2.serve(KEY, ["10.2.0.7"]);
-    await c2.export(KEY);
+    await c2.offer(KEY, "10.2.0.7");
     // Only a Service with a selector has a controller of Kubernetes that writes its slices.
     await c1.plane.admin.patch(
       { ...SERVICE, metadata: METADATA },
