@@ -39,10 +39,8 @@ describe("two real clusters", () => {
       const remark = /^\[(?:\+\]backend-(ipvs) ok|\?\]backend-(iptables) ipvs-unusable: .+)$/m;
       const [, ipvs, iptables] = remark.exec(await page("readyz?verbose")) ?? [];
       assert.ok(ipvs ?? iptables, id);
-      assert.match(
-        await page("metrics"),
-        new RegExp(`^\\w+_build_info{.*backend="${ipvs ?? iptables}"`, "m"),
-      );
+      const backend = new RegExp(`^\\w+_build_info{.*backend="${ipvs ?? iptables}"`, "m");
+      assert.match(await page("metrics"), backend);
     }
     const sysctl = "/sys/net/ipv4/conf/all/arp_announce";
     const write = (procfs: string) =>

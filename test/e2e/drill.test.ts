@@ -15,7 +15,7 @@ import { blocksOf, stepsOf } from "./guide.ts";
 import { nodeFailure } from "./node-failure.ts";
 import { powerCuts } from "./power-cuts.ts";
 import { Reader } from "./reader.ts";
-import { deedsOf, rulesOfAgent, rulesOfImport } from "./rules.ts";
+import { deedsOf, pageOf, rulesOfAgent, rulesOfImport } from "./rules.ts";
 
 // docs/guides/drill.md by copy and paste, and then the plugs are pulled: a service in three clusters, two of them in one region, and
 // pods of cluster-1 that keep calling it by its name. Times are reported, and nothing is said of how long they may be.
@@ -146,9 +146,10 @@ describe("a service in three clusters, with pods that call it continuously", () 
       await moves(t, "undrained", BY_LOCAL, async () => {
         await owner.follow("Drained on its own side");
         // Both nodes wait at first.
-        const plan = ["curl", "-sf", "127.0.0.1:10269/plan/demo/serve"];
-        const untilWaits = ({ host }: ClusterNode) =>
-          eventually(async () => assert.match(await host.exec(plan), /"reason": "returning"/));
+        const untilWaits = (node: ClusterNode) =>
+          eventually(async () =>
+            assert.match(await pageOf(node, "/plan/demo/serve"), /"reason": "returning"/),
+          );
         await Promise.all([staying, doomed].map(untilWaits));
       });
       await assertGentle(undrained);
@@ -160,9 +161,11 @@ describe("a service in three clusters, with pods that call it continuously", () 
     /** Asserts that no node has used its own cluster before its moment in the window. */
     async function assertGentle(undrained: number): Promise<void> {
       const of = `multicluster.kubernetes.io/service-name=serve,multicluster.kubernetes.io/source-cluster=${LOCAL}`;
-      const slices = ["-n", "demo", "get", "endpointslices", "-o", "json", "-l", of];
-      const { items } = JSON.parse(await set.clusters.kubectl(LOCAL, slices));
-      const shift = parseShift(items[0]);
+      const { admin } = set.clusters.cluster(LOCAL);
+      const [slice] = await admin.list(manifest("EndpointSlice", "demo/any"), {
+        labelSelector: of,
+      });
+      const shift = parseShift(slice);
       assert.equal(shift?.direction, "returning");
       // Callers have another clock.
       const begin = (shift?.from ?? 0) - Date.now() + now();

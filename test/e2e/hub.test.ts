@@ -84,10 +84,7 @@ describe("two clusters that share a hub", () => {
       return lines.map((line) => line.replace(/ (?:local|regional) c2"/, ' c2"'));
     };
     const argv = ["-n", "clusterset-proxy", "get", "daemonset", "clusterset-agent", "-o", "json"];
-    for (const [id, isPrivileged] of [
-      ["cluster-1", false],
-      ["cluster-2", true],
-    ] as const) {
+    for (const [id, isPrivileged] of Object.entries({ "cluster-1": false, "cluster-2": true })) {
       const { spec } = JSON.parse(await clusters.kubectl(id, argv));
       assert.equal(spec.template.spec.containers[0].securityContext.privileged, isPrivileged, id);
     }

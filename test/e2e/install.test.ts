@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
+import { fieldAt } from "../../api/parse/fields.ts";
 import { Clusters } from "../cluster/clusters.ts";
+import { manifest } from "../generators/objects.ts";
 import { eventually } from "../stages/agent-process.ts";
 import { deniedIn, oursIn } from "./denied.ts";
 import { blocksOf, blockWith } from "./guide.ts";
@@ -37,7 +39,7 @@ describe("the guides for installing and uninstalling", () => {
     const said = await reader.follow("Install by hand");
     assert.match(said, /daemon set "clusterset-agent" successfully rolled out/);
     for (const cluster of [HERE, THERE]) {
-      const pods = await podsOf(cluster);
+      const pods = await podsOf(cluster, "clusterset-proxy");
       const places = (app: string) =>
         pods.filter(({ name }) => name.startsWith(app)).map(({ node }) => node);
       const nodes = clusters.cluster(cluster).nodes.map(({ name }) => name);
@@ -54,9 +56,7 @@ describe("the guides for installing and uninstalling", () => {
     // Three by the address, one by the name, and those that were made until one was answered.
     const answers = said.split("\n").filter((line) => line.includes('"name"'));
     assert.ok(answers.length >= 5, said);
-    const servers = JSON.parse(
-      await clusters.kubectl(THERE, ["-n", "shop", "get", "pods", "-l", "app=web", "-o", "json"]),
-    ).items.map(({ metadata }: { metadata: { name: string } }) => metadata.name);
+    const servers = (await podsOf(THERE, "shop")).map(({ name }) => name);
     for (const line of answers) assert.ok(servers.includes(JSON.parse(line).name), line);
     for (const [node, rules] of await rulesOfNodes(clusters)) {
       const tier = node.startsWith(HERE) ? "global" : "local";
@@ -69,10 +69,8 @@ describe("the guides for installing and uninstalling", () => {
       const peer = id === HERE ? THERE : HERE;
       const own = ["agent", "controller"].map((name) => `clusterset-proxy:clusterset-${name}`);
       const users = [...own, `clusterset-registry-${id}:${peer}`];
-      assert.deepEqual(
-        [...oursIn(plane.auditFile)].sort(),
-        users.map((name) => `system:serviceaccount:${name}`),
-      );
+      const accounts = users.map((name) => `system:serviceaccount:${name}`);
+      assert.deepEqual([...oursIn(plane.auditFile)].sort(), accounts);
       assert.deepEqual(deniedIn(plane.auditFile), []);
     }
   });
@@ -101,12 +99,8 @@ describe("the guides for installing and uninstalling", () => {
     }, 30_000);
   });
 
-  async function podsOf(cluster: string): Promise<{ name: string; node: string }[]> {
-    const argv = ["-n", "clusterset-proxy", "get", "pods", "-o", "json"];
-    const { items } = JSON.parse(await clusters.kubectl(cluster, argv));
-    return items.map((pod: { metadata: { name: string }; spec: { nodeName: string } }) => ({
-      name: pod.metadata.name,
-      node: pod.spec.nodeName,
-    }));
+  async function podsOf(cluster: string, namespace: string) {
+    const pods = await clusters.cluster(cluster).admin.list(manifest("Pod", `${namespace}/any`));
+    return pods.map((pod) => ({ name: pod.metadata.name, node: fieldAt(pod, "spec", "nodeName") }));
   }
 });
