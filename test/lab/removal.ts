@@ -84,14 +84,10 @@ async function killAll(run: Run, names: readonly string[]): Promise<void> {
  */
 function pidsOf(run: Run, marks: ReadonlySet<string>): number[] {
   const directory = `${SCRATCH}/${run.id}/`;
-  return list("/proc")
-    .filter((name) => /^\d+$/.test(name))
-    .filter(
-      (pid) =>
-        marks.has(linkAt(`/proc/${pid}/ns/net`)) ||
-        textAt(`/proc/${pid}/environ`).includes(directory),
-    )
-    .map(Number);
+  const isOurs = (pid: string) =>
+    marks.has(linkAt(`/proc/${pid}/ns/net`)) || textAt(`/proc/${pid}/environ`).includes(directory);
+  const pids = list("/proc").filter((name) => /^\d+$/.test(name));
+  return pids.filter(isOurs).map(Number);
 }
 
 /** Programs that run, by id and arguments. One that has ended has no arguments, also before its parent has read its exit code. */

@@ -184,8 +184,6 @@ test("every form of import is found", () => {
 
 test("the table allows only tests, bench, demo and scripts to import the whole tree", () => {
   const wide = RULES.filter(({ may }) => may.includes("**"));
-  assert.deepEqual(
-    wide.map(({ files }) => files),
-    [["**/*.test.ts", "test/**", "bench/**", "demo/**", "scripts/**"]],
-  );
+  const files = wide.map((rule) => rule.files.join(" "));
+  assert.deepEqual(files, ["**/*.test.ts test/** bench/** demo/** scripts/**"]);
 });

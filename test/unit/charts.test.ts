@@ -50,11 +50,8 @@ test("what Helm would evaluate in a manifest is text", () => {
 test("an object is in the release's namespace, and has the chart's labels beside its own", () => {
   const labels = '    {{- include "clusterset-proxy.labels" $ | nindent 4 }}\n';
   const text = (metadata: string) => templateText(`metadata:\n${metadata}spec: {}\n`, template);
-  assert.ok(
-    text("  name: a\n  namespace: clusterset-proxy\n").endsWith(
-      `  name: a\n  namespace: {{ .Release.Namespace | quote }}\n  labels:\n${labels}spec: {}\n`,
-    ),
-  );
+  const own = `  name: a\n  namespace: {{ .Release.Namespace | quote }}\n  labels:\n${labels}spec: {}\n`;
+  assert.ok(text("  name: a\n  namespace: clusterset-proxy\n").endsWith(own));
   assert.ok(text("  labels:\n    b: c\n").endsWith(`  labels:\n${labels}    b: c\nspec: {}\n`));
   const flow = "metadata: { name: a, namespace: clusterset-proxy }\nspec: {}\n";
   const block = "metadata:\n  name: a\n  namespace: clusterset-proxy\nspec: {}\n";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempDisposableSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -27,7 +27,8 @@ async function added(
   address = "",
   others = "",
 ): Promise<{ changes: string; corefile?: string; error?: string }> {
-  const directory = mkdtempSync(join(tmpdir(), "names-"));
+  using folder = mkdtempDisposableSync(join(tmpdir(), "names-"));
+  const directory = folder.path;
   const log = join(directory, "log");
   writeFileSync(log, "");
   writeFileSync(join(directory, "kubectl"), KUBECTL, { mode: 0o755 });
@@ -41,8 +42,6 @@ async function added(
     return { changes: readFileSync(log, "utf8"), corefile };
   } catch (error) {
     return { changes: readFileSync(log, "utf8"), error: (error as { stderr: string }).stderr };
-  } finally {
-    rmSync(directory, { recursive: true });
   }
 }
 
