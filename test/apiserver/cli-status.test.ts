@@ -161,10 +161,9 @@ test("problems of imports and exports, in one namespace if that is requested", a
   await c1.untilReady("shop/web", { "10.2.0.7": "dead" });
   const { code, context } = await statusOf();
   assert.equal(code, 4);
-  assert.deepEqual(
-    context.problems.map(({ object, severity, reason }) => `${object} ${severity} ${reason}`),
-    ["ServiceImport shop/web fault no-endpoint", "ServiceExport shop/none warning NoService"],
-  );
+  const rows = context.problems.map((one) => `${one.object} ${one.severity} ${one.reason}`);
+  const none = "ServiceExport shop/none warning NoService";
+  assert.deepEqual(rows, ["ServiceImport shop/web fault no-endpoint", none]);
   assert.equal((await statusOf("-n", "other")).code, 0);
   await c2.endpoints("shop/web", ["10.2.0.7"]);
   await c1.untilReady("shop/web", { "10.2.0.7": "ready" });

@@ -62,11 +62,8 @@ export class Etcd {
       "initial-cluster": "test=unix://peer:0",
       "log-level": "warn",
     };
-    const flags = Object.entries(options).map(([name, value]) => `--${name}=${value}`);
-    this.#process = place.spawn([
-      ...["env", "-C", directory, command],
-      ...["--unsafe-no-fsync", "--logger=zap", ...flags],
-    ]);
+    const flags = ["--unsafe-no-fsync", "--logger=zap", ...argumentsOf(options)];
+    this.#process = place.spawn(["env", "-C", directory, command, ...flags]);
   }
 
   static async start(
@@ -156,7 +153,7 @@ export function apiServerFiles(directory: string) {
 /** Starts a kube-apiserver, and returns when it is ready to serve. */
 export async function startApiServer(options: ApiServerOptions): Promise<Process> {
   const program = kubernetesCommand("kube-apiserver");
-  const server = options.place.spawn([program, ...argumentsOf(options)]);
+  const server = options.place.spawn([program, ...argumentsOf(flagsOf(options))]);
   await untilReady(server, "kube-apiserver", () => isReady(options.client));
   return server;
 }
@@ -190,8 +187,16 @@ export function apiServerFlags({ address, port }: Place, directory: string, etcd
   };
 }
 
-function argumentsOf({ place, directory, etcdUrl, watchList }: ApiServerOptions): string[] {
-  const flags = {
+/** Flags of a program by their names, without dashes. */
+export type ProgramFlags = Readonly<Record<string, boolean | number | string>>;
+
+/** Flags as a command line has them. */
+export function argumentsOf(flags: ProgramFlags): string[] {
+  return Object.entries(flags).map(([name, value]) => `--${name}=${value}`);
+}
+
+function flagsOf({ place, directory, etcdUrl, watchList }: ApiServerOptions) {
+  return {
     ...apiServerFlags(place, directory, etcdUrl),
     "client-ca-file": apiServerFiles(directory).clientCa,
     "authorization-mode": "RBAC",
@@ -202,7 +207,6 @@ function argumentsOf({ place, directory, etcdUrl, watchList }: ApiServerOptions)
     "endpoint-reconciler-type": "none",
     "feature-gates": `WatchList=${watchList}`,
   };
-  return Object.entries(flags).map(([name, value]) => `--${name}=${value}`);
 }
 
 /** Ready, and through with its own first objects. */
@@ -220,9 +224,6 @@ export async function isReady(client: ApiClient): Promise<boolean> {
 /** Milliseconds after which one that has ended is started again. */
 const AGAIN_MS = 1000;
 
-/** Flags of a kube-controller-manager by their names, without dashes. */
-export type ControllerManagerFlags = Readonly<Record<string, boolean | number | string>>;
-
 export interface ControllerManagerOptions {
   readonly place: Place;
   /** The path of a kubeconfig of a user with all rights. */
@@ -231,7 +232,7 @@ export interface ControllerManagerOptions {
   readonly key: string;
   readonly client: ApiClient;
   /** Besides, or instead of, its usual ones: the only one of its cluster, it is in no election. */
-  readonly flags: ControllerManagerFlags;
+  readonly flags: ProgramFlags;
 }
 
 /**
@@ -257,10 +258,7 @@ export class ControllerManager {
       ...flags,
     };
     this.#place = place;
-    this.#argv = [
-      kubernetesCommand("kube-controller-manager"),
-      ...Object.entries(all).map(([name, value]) => `--${name}=${value}`),
-    ];
+    this.#argv = [kubernetesCommand("kube-controller-manager"), ...argumentsOf(all)];
     this.#process = this.#spawned();
   }
 

@@ -4,12 +4,7 @@ import type { Process } from "../lab/process.ts";
 import { Guard, newRun, type Run, removeRun, SCRATCH } from "../lab/removal.ts";
 import { type Asked, readAudit } from "./audit.ts";
 import { CertificateAuthority } from "./certificates.ts";
-import {
-  ControllerManager,
-  type ControllerManagerFlags,
-  Etcd,
-  startApiServer,
-} from "./components.ts";
+import { ControllerManager, Etcd, type ProgramFlags, startApiServer } from "./components.ts";
 import { installCrds, removeCrds, untilCrdsServed } from "./crds.ts";
 import { inNamespace, loopback, type Place } from "./place.ts";
 import { Plane } from "./plane.ts";
@@ -26,7 +21,7 @@ export interface ControlPlaneOptions {
    * EndpointSlices of Services and pods, empties deleted namespaces, and finds nodes NotReady. Flags: one with these
    * flags besides.
    */
-  readonly controllerManager?: boolean | ControllerManagerFlags;
+  readonly controllerManager?: boolean | ProgramFlags;
   /** The etcd binary; by default the one that Kubernetes' version expects. */
   readonly etcd?: string;
 }
@@ -53,7 +48,7 @@ export class ControlPlane extends Plane implements AsyncDisposable {
   #server: Process | undefined;
   #manager: ControllerManager | undefined;
   /** Undefined: none is to run. */
-  readonly #managed: ControllerManagerFlags | undefined;
+  readonly #managed: ProgramFlags | undefined;
 
   private constructor(
     place: Place,

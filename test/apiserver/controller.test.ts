@@ -84,11 +84,11 @@ test("a restarted controller writes nothing, and neither does an idle one; a cha
   await c1.endpoints("shop/web", ["10.1.0.8"]);
   await c2.untilImported("shop/web", ["10.1.0.8", "10.2.0.7"]);
   await c2.atRest();
-  const after = c2.writes().slice(before);
-  assert.deepEqual(
-    after.map(({ verb }) => verb),
-    ["patch"],
-  );
+  const verbs = c2
+    .writes()
+    .slice(before)
+    .map(({ verb }) => verb);
+  assert.deepEqual(verbs, ["patch"]);
 });
 
 test("a deleted export leaves no slice, and no IPAddress; without a peer's Secret, its exports are withdrawn", async () => {

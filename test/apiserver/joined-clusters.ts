@@ -4,7 +4,7 @@ import { CommandLine, type Ran } from "../stages/command-line.ts";
 import type { ApiObject } from "./api-client.ts";
 import { ControlPlane } from "./control-plane.ts";
 import { OURS } from "./release.ts";
-import { requestedToken } from "./service-account.ts";
+import { mountedKubeconfig } from "./service-account.ts";
 import { StagedCluster } from "./staged-cluster.ts";
 
 /** Where agents and controllers are. */
@@ -28,9 +28,8 @@ export class JoinedClusters implements AsyncDisposable {
 
   private constructor(all: readonly Blank[]) {
     this.#all = all;
-    this.user = new CommandLine(
-      Object.fromEntries(all.map(({ id, plane }) => [id, plane.inlineKubeconfig()])),
-    );
+    const kubeconfigs = all.map(({ id, plane }) => [id, plane.inlineKubeconfig()]);
+    this.user = new CommandLine(Object.fromEntries(kubeconfigs));
   }
 
   /** Starts an API server with a controller manager for each context. */
@@ -82,15 +81,9 @@ export class JoinedClusters implements AsyncDisposable {
     for (const id of ids) {
       const blank = this.#blank(id);
       const { plane } = blank;
-      const kubeconfig = `${plane.directory}/service-account.kubeconfig`;
-      // As a pod of the controller has it.
-      const user = "clusterset-controller";
-      const token = await requestedToken(plane, `${OWN}/${user}`);
-      writeFileSync(kubeconfig, plane.inlineKubeconfig({ user, token }), { mode: 0o600 });
+      const kubeconfig = await mountedKubeconfig(plane, `${OWN}/clusterset-controller`);
       const flags = ["--kubeconfig", kubeconfig, "--registry", registry];
-      if (registry === "hub") {
-        flags.push("--hub-kubeconfig", await this.mountHub(id));
-      }
+      if (registry === "hub") flags.push("--hub-kubeconfig", await this.mountHub(id));
       blank.cluster = new StagedCluster({ id, plane, program: OURS.controller, flags });
       await blank.cluster.launch();
     }

@@ -1,5 +1,12 @@
 import { kubernetesCommand } from "../apiserver/commands.ts";
-import { apiServerFlags, Etcd, isReady, untilReady } from "../apiserver/components.ts";
+import {
+  apiServerFlags,
+  argumentsOf,
+  Etcd,
+  isReady,
+  type ProgramFlags,
+  untilReady,
+} from "../apiserver/components.ts";
 import { inNamespace } from "../apiserver/place.ts";
 import { Plane } from "../apiserver/plane.ts";
 import { ADMIN, newUser } from "../apiserver/user.ts";
@@ -109,9 +116,8 @@ export class ClusterControlPlane extends Plane {
 
   /** Shows why something is not ready. */
   get lastWords(): string {
-    return PROGRAMS.map((name) => `--- ${this.url}: ${name}\n${endOf(this.#logOf(name))}`).join(
-      "\n",
-    );
+    const wordsOf = (name: (typeof PROGRAMS)[number]) => endOf(this.#logOf(name));
+    return PROGRAMS.map((name) => `--- ${this.url}: ${name}\n${wordsOf(name)}`).join("\n");
   }
 
   /** Lets go of it. Whoever removes the lab kills it. */
@@ -120,13 +126,10 @@ export class ClusterControlPlane extends Plane {
     this.place[Symbol.dispose]();
   }
 
-  #spawn(
-    name: (typeof PROGRAMS)[number],
-    flags: Readonly<Record<string, string | number | boolean>>,
-  ): Process {
-    const argv = Object.entries(flags).map(([flag, value]) => `--${flag}=${value}`);
+  #spawn(name: (typeof PROGRAMS)[number], flags: ProgramFlags): Process {
     const logging = ["sh", "-c", `exec "$@" >>'${this.#logOf(name)}' 2>&1`, "sh"];
-    const program = this.place.spawn([...logging, kubernetesCommand(name), ...argv]);
+    const argv = [...logging, kubernetesCommand(name), ...argumentsOf(flags)];
+    const program = this.place.spawn(argv);
     this.#programs.push(program);
     return program;
   }
