@@ -354,7 +354,7 @@ describe("three clusters that read each other", { concurrency: 6 }, () => {
     for (const id of story.clusters) {
       await story.untilSlices(id, (slices) => {
         const found = slices.flatMap(({ endpoints }) => endpoints);
-        const texts = found.map(({ addresses, hostname }) => `${addresses} ${hostname}`);
+        const texts = found.map(({ addresses, hostname }) => `${addresses.join()} ${hostname}`);
         assert.deepEqual(texts, ["10.1.0.1 hello-0"]);
       });
     }

@@ -75,7 +75,7 @@ async function probes(id: string): Promise<string[]> {
   const living = found.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
   return living
     .map(({ metadata }) => metadata.name)
-    .filter((name) => /^clusterset-probe-/.test(name));
+    .filter((name) => name.startsWith("clusterset-probe-"));
 }
 
 test("if no pod starts that could check what it reaches, it says so, joins nothing, and leaves no pod", async () => {

@@ -41,7 +41,7 @@ describe("the guides for installing and uninstalling", () => {
     for (const cluster of [HERE, THERE]) {
       const pods = await podsOf(cluster, "clusterset-proxy");
       const places = (app: string) =>
-        pods.filter(({ name }) => name.startsWith(app)).map(({ node }) => node);
+        pods.filter(([name = ""]) => name.startsWith(app)).map(([, node = ""]) => node);
       const nodes = clusters.cluster(cluster).nodes.map(({ name }) => name);
       assert.deepEqual(places("clusterset-agent").sort(), nodes);
       // Apart, as there is room.
@@ -56,7 +56,7 @@ describe("the guides for installing and uninstalling", () => {
     // Three by the address, one by the name, and those that were made until one was answered.
     const answers = said.split("\n").filter((line) => line.includes('"name"'));
     assert.ok(answers.length >= 5, said);
-    const servers = (await podsOf(THERE, "shop")).map(({ name }) => name);
+    const servers = (await podsOf(THERE, "shop")).map(([name = ""]) => name);
     for (const line of answers) assert.ok(servers.includes(JSON.parse(line).name), line);
     for (const [node, rules] of await rulesOfNodes(clusters)) {
       const tier = node.startsWith(HERE) ? "global" : "local";
@@ -101,6 +101,6 @@ describe("the guides for installing and uninstalling", () => {
 
   async function podsOf(cluster: string, namespace: string) {
     const pods = await clusters.cluster(cluster).admin.list(manifest("Pod", `${namespace}/any`));
-    return pods.map((pod) => ({ name: pod.metadata.name, node: fieldAt(pod, "spec", "nodeName") }));
+    return pods.map((pod) => [pod.metadata.name, String(fieldAt(pod, "spec", "nodeName"))]);
   }
 });
