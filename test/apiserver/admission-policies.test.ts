@@ -104,8 +104,7 @@ test("a user with both verbs can do both", async () => {
 
 test("the controller exports and imports under the policies", async () => {
   await stage.start();
-  await c1.serve("shop/web", ["10.1.0.7"]);
-  await c1.export("shop/web");
+  await c1.offer("shop/web", "10.1.0.7");
   const { spec } = await c1.untilImported("shop/web", ["10.1.0.7"]);
   assert.equal((spec as { ips: string[] }).ips.length, 1);
 });

@@ -93,7 +93,7 @@ export class ApiClient implements AsyncDisposable {
   }
 
   async get(reference: ApiReference): Promise<ApiObject> {
-    return (await this.#succeed("GET", await this.pathOf(reference))) as ApiObject;
+    return this.#succeed("GET", await this.pathOf(reference));
   }
 
   /** The same; undefined if it is not there. */
@@ -108,12 +108,11 @@ export class ApiClient implements AsyncDisposable {
   /** All objects of a kind, in a namespace if one is named. */
   async list(reference: ApiReference, query: Readonly<Record<string, string>> = {}) {
     const list = await this.#succeed("GET", await this.pathOf(reference, "all"), { query });
-    return (list as { items: ApiObject[] }).items;
+    return list.items as ApiObject[];
   }
 
   async create(object: object): Promise<ApiObject> {
-    const path = await this.pathOf(object as ApiReference, "all");
-    return (await this.#succeed("POST", path, { body: object })) as ApiObject;
+    return this.#succeed("POST", await this.pathOf(object, "all"), { body: object });
   }
 
   /** Creates thousands of objects, 16 at a time: about 400 a second. */
@@ -127,33 +126,21 @@ export class ApiClient implements AsyncDisposable {
 
   /** Replaces. With `metadata.resourceVersion`: only if that is the object's still. */
   async update(object: object): Promise<ApiObject> {
-    const path = await this.pathOf(object as ApiReference);
-    return (await this.#succeed("PUT", path, { body: object })) as ApiObject;
+    return this.#succeed("PUT", await this.pathOf(object), { body: object });
   }
 
-  /** Creates, or makes what is there like this (server-side apply, by force). */
-  async apply(object: object): Promise<ApiObject> {
-    const options = {
-      query: { fieldManager: "test", force: "true" },
-      body: object,
-      contentType: "application/apply-patch+yaml", // JSON is YAML.
-    };
-    return (await this.#succeed(
-      "PATCH",
-      await this.pathOf(object as ApiReference),
-      options,
-    )) as ApiObject;
+  /** Creates, or makes what is there like this (server-side apply, by force); `subresource`: of `status`, say. */
+  async apply(object: object, fieldManager = "test", subresource?: string): Promise<ApiObject> {
+    const query = { fieldManager, force: "true" };
+    // JSON is YAML.
+    const options = { query, body: object, contentType: "application/apply-patch+yaml" };
+    return this.#succeed("PATCH", await this.pathOf(object, subresource), options);
   }
 
   /** A JSON merge patch; `subresource`: of `status`, say. */
   async patch(reference: ApiReference, patch: object, subresource?: string): Promise<ApiObject> {
-    const path = await this.pathOf(reference);
     const options = { body: patch, contentType: "application/merge-patch+json" };
-    return (await this.#succeed(
-      "PATCH",
-      `${path}${subresource ? `/${subresource}` : ""}`,
-      options,
-    )) as ApiObject;
+    return this.#succeed("PATCH", await this.pathOf(reference, subresource), options);
   }
 
   /** Throws if it is not there. Without a name: all objects of the kind in the namespace. */
@@ -183,14 +170,15 @@ export class ApiClient implements AsyncDisposable {
     }
   }
 
-  /** The path of an object, or of `all` objects of its kind. Asks the API server which resource a kind is. */
-  async pathOf({ apiVersion, kind, metadata = {} }: ApiReference, which?: "all"): Promise<string> {
+  /** The path of an object, of a subresource, or of `all` objects of its kind. Asks the API server which resource a kind is. */
+  async pathOf(object: object, which = "object"): Promise<string> {
+    const { apiVersion, kind, metadata = {} } = object as ApiReference;
     const { path, namespaced } = await this.#resourceOf(apiVersion, kind);
-    const { namespace = namespaced && which === undefined ? "default" : undefined, name } =
-      metadata;
-    const root = apiVersion.includes("/") ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
+    const { namespace = namespaced && which !== "all" ? "default" : undefined, name } = metadata;
     const inside = namespaced && namespace !== undefined ? `/namespaces/${namespace}` : "";
-    return `${root}${inside}/${path}${name === undefined || which === "all" ? "" : `/${name}`}`;
+    const all = `${rootOf(apiVersion)}${inside}/${path}`;
+    if (name === undefined || which === "all") return all;
+    return which === "object" ? `${all}/${name}` : `${all}/${name}/${which}`;
   }
 
   /** Ends all connections. */
@@ -214,11 +202,10 @@ export class ApiClient implements AsyncDisposable {
     const key = `${apiVersion} ${kind}`;
     const known = this.#resources.get(key);
     if (known !== undefined) return known;
-    const root = apiVersion.includes("/") ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
-    const { resources } = (await this.#succeed("GET", root)) as {
-      resources: { kind: string; name: string; namespaced: boolean }[];
-    };
-    const found = resources.find((one) => one.kind === kind && !one.name.includes("/"));
+    const { resources } = await this.#succeed("GET", rootOf(apiVersion));
+    const found = (resources as { kind: string; name: string; namespaced: boolean }[]).find(
+      (one) => one.kind === kind && !one.name.includes("/"),
+    );
     if (found === undefined)
       throw new Error(`${this.#options.url} has no ${kind} in ${apiVersion}`);
     const resource = { path: found.name, namespaced: found.namespaced };
@@ -229,7 +216,7 @@ export class ApiClient implements AsyncDisposable {
   async #succeed(method: Dispatcher.HttpMethod, path: string, options: RequestOptions = {}) {
     const answer = await this.request(method, path, options);
     if (answer.status < 200 || answer.status > 299) throw new ApiError(`${method} ${path}`, answer);
-    return answer.body;
+    return answer.body as ApiObject;
   }
 
   #send(method: Dispatcher.HttpMethod, path: string, options: RequestOptions, signal: AbortSignal) {
@@ -255,4 +242,8 @@ export class ApiClient implements AsyncDisposable {
       signal.removeEventListener("abort", giveUp),
     );
   }
+}
+
+function rootOf(apiVersion: string): string {
+  return apiVersion.includes("/") ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
 }

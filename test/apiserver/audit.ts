@@ -27,15 +27,7 @@ export interface AuditEvent {
   readonly verb: string;
   readonly requestURI: string;
   /** Empty, if the token was no good. */
-  readonly user: { readonly username?: string; readonly groups?: readonly string[] };
-  /** Absent if the path is not that of a resource. */
-  readonly objectRef?: {
-    readonly apiGroup?: string;
-    readonly resource?: string;
-    readonly subresource?: string;
-    readonly namespace?: string;
-    readonly name?: string;
-  };
+  readonly user: { readonly username?: string };
   readonly responseStatus?: { readonly code?: number };
 }
 

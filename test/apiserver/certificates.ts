@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempDisposableSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -15,15 +15,7 @@ export interface Subject {
   readonly groups?: readonly string[];
 }
 
-const NEW_KEY = [
-  "-newkey",
-  "ec",
-  "-pkeyopt",
-  "ec_paramgen_curve:P-256",
-  "-noenc",
-  "-keyout",
-  "key",
-];
+const NEW_KEY = "-newkey ec -pkeyopt ec_paramgen_curve:P-256 -noenc -keyout key".split(" ");
 
 /** Signs certificates of clients, and of servers for their name: a separate authority. */
 export class CertificateAuthority {
@@ -58,15 +50,12 @@ function openssl(
   files: Readonly<Record<string, string>>,
   ...commands: readonly (readonly string[])[]
 ): Certified {
-  const folder = mkdtempSync(join(tmpdir(), "clusterset-proxy-certificate-"));
-  try {
-    for (const [file, text] of Object.entries(files))
-      writeFileSync(join(folder, file), text, { mode: 0o600 });
-    for (const argv of commands)
-      execFileSync("openssl", [...argv, "-out", "out"], { cwd: folder, stdio: "pipe" });
-    const read = (file: string) => readFileSync(join(folder, file), "utf8");
-    return { certificate: read("out"), key: read("key") };
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
+  using folder = mkdtempDisposableSync(join(tmpdir(), "clusterset-proxy-certificate-"));
+  const cwd = folder.path;
+  for (const [file, text] of Object.entries(files))
+    writeFileSync(join(cwd, file), text, { mode: 0o600 });
+  for (const argv of commands)
+    execFileSync("openssl", [...argv, "-out", "out"], { cwd, stdio: "pipe" });
+  const read = (file: string) => readFileSync(join(cwd, file), "utf8");
+  return { certificate: read("out"), key: read("key") };
 }

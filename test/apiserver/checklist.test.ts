@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
+import { manifest } from "../generators/objects.ts";
 import { byHandCases } from "./by-hand.ts";
 import { ControllerStage, IMPORT, SLICE } from "./controller-stage.ts";
 import { clusterProperty } from "./crds.ts";
-import { deleteNamespace } from "./namespace-end.ts";
 import { olderCases } from "./older-crds.ts";
 import { ServiceCase } from "./service-case.ts";
 
@@ -25,8 +25,11 @@ const ENDPOINTS = [
 
 let stage: ControllerStage;
 before(async () => {
+  // What deletes a namespace with all that is in it; a controller manager is ready once there is a service account.
+  const controllers = "namespace-controller,serviceaccount-controller";
   stage = await ControllerStage.open({
     clusters: ["c1", "c2", "c3"],
+    controllerManagers: { c1: { controllers }, c2: { controllers } },
     flags: ["--clusterset-cidr", "241.0.0.0/8,fdc5::/64", "--explicit-vip-cidrs", "1.2.3.0/24"],
   });
   for (const { id, plane } of stage.clusters)
@@ -173,15 +176,12 @@ describe("three clusters that read each other", { concurrency: 6 }, () => {
 
   test("items 22 and 23: every cluster has one import while it has the namespace, also the exporter, with whose namespace the export is withdrawn", async () => {
     const story = await ServiceCase.open(stage, { without: ["c3"] });
-    const path = `/api/v1/namespaces/${story.namespace}`;
+    const namespace = manifest("Namespace", story.namespace);
     const untilThere = async (id: string) => {
       const found = await story.untilImported(id, ({ spec }) => assert.equal(spec.ips?.length, 1));
       await story.untilSlices(id, ([slice]) => assert.equal(slice?.endpoints.length, 1));
       const all = await story.in(id).list(IMPORT, story.namespace);
-      assert.deepEqual(
-        all.map(({ metadata }) => metadata.name),
-        ["hello"],
-      );
+      assert.equal(all.map(({ metadata }) => metadata.name).join(), "hello");
       return found.spec.ips;
     };
     await story.serve("c1");
@@ -189,20 +189,21 @@ describe("three clusters that read each other", { concurrency: 6 }, () => {
     await story.export("c1");
     await untilThere("c1");
     const vips = await untilThere("c2");
-    const { status } = await story.in("c3").plane.admin.request("GET", path);
-    assert.equal(status, 404, "the namespace is not made for it");
+    const unmade = await story.in("c3").plane.admin.find(namespace);
+    assert.equal(unmade, undefined, "the namespace is not made for it");
     await story.appear("c3");
     await untilThere("c3");
     const elsewhere = await story.untilImported("c3", ({ status }) =>
       assert.equal(status?.clusters?.length, 1),
     );
-    await deleteNamespace(story.in("c2").plane.admin, story.namespace);
+    const { admin } = story.in("c2").plane;
+    await admin.delete(namespace);
     await story.untilGone("c2");
-    assert.equal((await story.in("c2").plane.admin.request("GET", path)).status, 404);
+    await story.until("c2", async () => assert.equal(await admin.find(namespace), undefined));
     await story.appear("c2");
     assert.deepEqual(await untilThere("c2"), vips);
     assert.deepEqual(await story.changesSince("c3", elsewhere), [], "nothing happened there");
-    await deleteNamespace(story.in("c1").plane.admin, story.namespace);
+    await story.in("c1").plane.admin.delete(namespace);
     for (const id of story.clusters) await story.untilGone(id);
   });
 
@@ -234,12 +235,8 @@ describe("three clusters that read each other", { concurrency: 6 }, () => {
     );
     const [slice] = await story.untilSlices("c2", (found) => assert.equal(found.length, 1));
     const { admin } = story.in("c2").plane;
-    for (const edit of [
-      { type: "Headless" },
-      { ips: [] },
-      { ports: [] },
-      { ipFamilies: ["IPv6"] },
-    ]) {
+    const edits = [{ type: "Headless" }, { ips: [] }, { ports: [] }, { ipFamilies: ["IPv6"] }];
+    for (const edit of edits) {
       await admin.patch(story.importReference, { spec: edit });
       await story.untilImported("c2", (found) => assert.deepEqual(found.spec, spec));
     }
@@ -287,13 +284,7 @@ describe("three clusters that read each other", { concurrency: 6 }, () => {
       lastTransitionTime: "2026-01-01T00:00:00Z",
     };
     for (const reference of [story.importReference, story.exportReference]) {
-      const query = { fieldManager: "auditor", force: "true" };
-      const contentType = "application/apply-patch+yaml";
-      const path = await admin.pathOf(reference);
-      const status = { conditions: [theirs] };
-      const body = { ...reference, status };
-      const answer = await admin.request("PATCH", `${path}/status`, { query, contentType, body });
-      assert.equal(answer.status, 200);
+      await admin.apply({ ...reference, status: { conditions: [theirs] } }, "auditor", "status");
       await admin.patch(reference, {
         metadata: { labels: { audited: "yes" }, annotations: { "example.com/audited": "yes" } },
       });
@@ -363,10 +354,8 @@ describe("three clusters that read each other", { concurrency: 6 }, () => {
     for (const id of story.clusters) {
       await story.untilSlices(id, (slices) => {
         const found = slices.flatMap(({ endpoints }) => endpoints);
-        assert.deepEqual(
-          found.map(({ addresses, hostname }) => [addresses, hostname]),
-          [[["10.1.0.1"], "hello-0"]],
-        );
+        const texts = found.map(({ addresses, hostname }) => `${addresses.join()} ${hostname}`);
+        assert.deepEqual(texts, ["10.1.0.1 hello-0"]);
       });
     }
   });

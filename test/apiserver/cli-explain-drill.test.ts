@@ -22,7 +22,7 @@ const IMPORT = importObject("shop/web", [VIP], PORTS);
 
 const RECORD = "clusterset-proxy.io/drill-replicas";
 const WEB = manifest("Deployment", "shop/web");
-const PODS = { apiVersion: "v1", kind: "Pod", metadata: { namespace: "shop" } };
+const PODS = manifest("Pod", "shop/any");
 const FLAGS = ["--yes", "--image", "caller:1", "--timeout", "2s", "--settle", "1s"];
 
 let plane: ControlPlane;
@@ -46,23 +46,16 @@ before(async () => {
       spec: { selector: { app: name }, ports: [{ port: 80 }] },
     });
   }
-  await admin.apply({
-    ...WEB,
-    spec: {
-      replicas: 3,
-      selector: { matchLabels: { app: "web" } },
-      template: {
-        metadata: { labels: { app: "web" } },
-        spec: { containers: [{ name: "web", image: "web:1" }] },
-      },
-    },
-  });
+  const labels = { app: "web" };
+  const containers = [{ name: "web", image: "web:1" }];
+  const template = { metadata: { labels }, spec: { containers } };
+  await admin.apply({ ...WEB, spec: { replicas: 3, selector: { matchLabels: labels }, template } });
   await admin.apply(IMPORT);
   await slices(["10.1.0.1"], ["10.2.0.1", "10.2.0.2"]);
   ports = await PodPorts.start(plane);
   const planned = { plan: () => plan, held: async () => held };
   await ports.agent(agentPages({ agent: planned, remarks: () => health }));
-  user = new CommandLine({ one: plane.inlineKubeconfig({ user: "admin" }) });
+  user = new CommandLine({ one: plane.inlineKubeconfig() });
 });
 after(async () => {
   user?.[Symbol.dispose]();
@@ -81,14 +74,8 @@ async function slices(c1: Endpoints, c2: Endpoints): Promise<void> {
   for (const one of all) await plane.admin.apply(one);
   const settings = agentSettings([]);
   assert.ok(!isUsage(settings));
-  const property = clusterProperty("cluster.clusterset.k8s.io", "c1");
-  const objects = {
-    imports: [IMPORT],
-    slices: all,
-    properties: [property],
-    holders: [],
-    nodes: [],
-  };
+  const properties = [clusterProperty("cluster.clusterset.k8s.io", "c1")];
+  const objects = { imports: [IMPORT], slices: all, properties, holders: [], nodes: [] };
   const facts = agentFacts(objects, settings.config);
   const node = nodeFactOf("n1", facts, settings.config);
   const view = modelOf(facts, settings.config).view("shop/web");
@@ -106,7 +93,7 @@ async function explained(...argv: readonly string[]) {
   const [found] = (JSON.parse(out) as { contexts: Explanation[] }).contexts;
   assert.ok(found);
   const rows = found.ports.flatMap(({ endpoints }) =>
-    endpoints.map(({ tier, endpoint, share, reason }) => [tier, endpoint, share, reason]),
+    endpoints.map(({ tier, endpoint, share, reason }) => `${tier} ${endpoint} ${share} ${reason}`),
   );
   return { code, found, rows };
 }
@@ -114,9 +101,9 @@ async function explained(...argv: readonly string[]) {
 test("tier by tier: who gets connections and why, and why the others do not", async () => {
   const { code, found, rows } = await explained("shop/web");
   assert.deepEqual(rows, [
-    ["local", "10.1.0.1:8080", 1, "nearest-ready"],
-    ["global", "10.2.0.1:8080", 0, "farther-tier"],
-    ["global", "10.2.0.2:8080", 0, "farther-tier"],
+    "local 10.1.0.1:8080 1 nearest-ready",
+    "global 10.2.0.1:8080 0 farther-tier",
+    "global 10.2.0.2:8080 0 farther-tier",
   ]);
   assert.deepEqual([found.node, found.agent.state, found.kernel.state], ["n1", "same", "same"]);
   assert.equal(code, 0);
@@ -127,9 +114,9 @@ test("a farther tier is a warning with the reason of the nearer endpoint, no end
   await slices([unready], ["10.2.0.1", "10.2.0.2"]);
   const farther = await explained("shop/web:http");
   assert.deepEqual(farther.rows, [
-    ["local", "10.1.0.1:8080", 0, "not-ready"],
-    ["global", "10.2.0.1:8080", 0.5, "nearest-ready"],
-    ["global", "10.2.0.2:8080", 0.5, "nearest-ready"],
+    "local 10.1.0.1:8080 0 not-ready",
+    "global 10.2.0.1:8080 0.5 nearest-ready",
+    "global 10.2.0.2:8080 0.5 nearest-ready",
   ]);
   assert.equal(farther.code, 3);
   await slices([unready], []);
@@ -159,16 +146,12 @@ test("an agent that is behind, and a kernel with other rules, are named with wha
 test("a VIP is its import; another address is its owner's, or nobody's", async () => {
   assert.equal((await explained(VIP)).found.import, "shop/web");
   assert.equal((await explained(`${VIP}:80`)).found.import, "shop/web");
-  const service = await plane.admin.apply({
-    ...manifest("Service", "shop/plain"),
-    spec: { ports: [{ port: 80 }] },
-  });
-  const { clusterIP } = service.spec as { clusterIP: string };
-  const owned = await user.run("explain", clusterIP);
-  assert.deepEqual(
-    [owned.code, owned.note],
-    [1, `error: one: no import has ${clusterIP}: it belongs to Service shop/plain\n`],
-  );
+  const spec = { ports: [{ port: 80 }] };
+  const service = await plane.admin.apply({ ...manifest("Service", "shop/plain"), spec });
+  const clusterIP = String(fieldAt(service, "spec", "clusterIP"));
+  const { code, note } = await user.run("explain", clusterIP);
+  const owner = `error: one: no import has ${clusterIP}: it belongs to Service shop/plain\n`;
+  assert.deepEqual([code, note], [1, owner]);
   assert.match((await user.run("explain", "192.0.2.9")).note, /nor any Service, Node, pod/);
 });
 
@@ -200,21 +183,19 @@ test("conflicts of exports and rejected writes are remarks, and what is unknown 
   const reference = manifest("ServiceExport", "shop/web");
   await plane.admin.apply(reference);
   const message = "type is taken from the oldest export, Headless of c2; 1/2 clusters disagree.";
-  const condition = {
-    ...{ type: "Conflict", status: "True", reason: "TypeConflict", message },
-    lastTransitionTime: new Date().toISOString(),
-  };
-  await plane.admin.patch(reference, { status: { conditions: [condition] } }, "status");
-  const { out } = await user.run("explain", "web", "-n", "shop");
-  assert.match(out, /^Remark: +ServiceExport in one: TypeConflict, type is taken from .* of c2/m);
-  const rejected = {
-    ...{ type: "Ready", status: "False", reason: "WriteRejected", message: "refused: quota" },
-    lastTransitionTime: new Date().toISOString(),
-  };
-  const importOf = { ...reference, kind: "ServiceImport" };
-  await plane.admin.patch(importOf, { status: { conditions: [rejected] } }, "status");
-  const { out: told } = await user.run("explain", "web", "-n", "shop");
-  assert.match(told, /^Remark: +ServiceImport: WriteRejected, refused: quota$/m);
+  const conflict = { type: "Conflict", status: "True", reason: "TypeConflict", message };
+  const ready = { type: "Ready", status: "False" };
+  const rejected = { ...ready, reason: "WriteRejected", message: "refused: quota" };
+  const lastTransitionTime = new Date().toISOString();
+  for (const [kind, condition, remark] of [
+    ["ServiceExport", conflict, /ServiceExport in one: TypeConflict, type is taken from .* of c2/],
+    ["ServiceImport", rejected, /ServiceImport: WriteRejected, refused: quota$/],
+  ] as const) {
+    const status = { conditions: [{ ...condition, lastTransitionTime }] };
+    await plane.admin.patch({ ...reference, kind }, { status }, "status");
+    const { out } = await user.run("explain", "web", "-n", "shop");
+    assert.match(out, new RegExp(`^Remark: +${remark.source}`, "m"));
+  }
   for (const [argv, code, error] of [
     [["shop/none"], 1, /no ServiceImport shop\/none/],
     [["shop/web:81"], 1, /shop\/web has no port 81/],
@@ -261,10 +242,8 @@ test("a drill that cannot be done changes nothing and says why", async () => {
 });
 
 test("what an interrupted drill has left at nothing gets its replicas back, and a caller that does not start is deleted", async () => {
-  await plane.admin.patch(WEB, {
-    metadata: { annotations: { [RECORD]: "3" } },
-    spec: { replicas: 0 },
-  });
+  const metadata = { annotations: { [RECORD]: "3" } };
+  await plane.admin.patch(WEB, { metadata, spec: { replicas: 0 } });
   const { code, note } = await user.run("drill", "shop/web", ...FLAGS);
   assert.equal(code, 1);
   assert.match(note, /scaling back what an interrupted drill has left/);

@@ -21,15 +21,11 @@ test("clusters that joined a hub import each other's exports, within the ranges 
   await set.start(["c1", "c2"], "hub");
   const [c1, c2] = [set.cluster("c1"), set.cluster("c2")];
   await c1.namespace("shop");
-  await c2.serve("shop/web", ["10.2.3.7", "10.7.0.1"]);
-  await c2.export("shop/web");
+  await c2.offer("shop/web", "10.2.3.7", "10.7.0.1");
   await c1.untilImported("shop/web", ["10.2.3.7"]);
-  const { metadata } = await set
-    .plane("hub")
-    .admin.get(manifest("Namespace", registryNamespace("c2.eu")));
-  assert.deepEqual((metadata as { annotations?: object }).annotations, {
-    "clusterset-proxy.io/endpoint-cidrs": "10.2.0.0/16",
-  });
+  const registry = manifest("Namespace", registryNamespace("c2.eu"));
+  const { metadata } = await set.plane("hub").admin.get(registry);
+  assert.deepEqual(metadata.annotations, { "clusterset-proxy.io/endpoint-cidrs": "10.2.0.0/16" });
 });
 
 test("a second join writes nothing, on the hub neither", async () => {
@@ -39,9 +35,8 @@ test("a second join writes nothing, on the hub neither", async () => {
 });
 
 test("members of a hub cannot join a mesh", async () => {
-  const { code, note } = await set.user.run(
-    ...["join", "c1", "c2", "--clusterset", "prod", "--yes", "--id", "c2=c2.eu"],
-  );
+  const argv = ["join", "c1", "c2", "--clusterset", "prod", "--yes", "--id", "c2=c2.eu"];
+  const { code, note } = await set.user.run(...argv);
   assert.equal(code, 1);
   assert.match(note, /c1: its controller uses a hub\. A clusterset uses a mesh or a hub/);
 });
@@ -70,10 +65,7 @@ test("a cluster leaves its hub, which then has nothing of it", async () => {
   const { out } = await set.run("leave", "c2", "--yes");
   assert.ok(out.indexOf("no other cluster uses") < out.indexOf("hub: clusterset-members/"));
   await set.cluster("c1").untilGone("shop/web");
-  const { admin } = set.plane("hub");
-  const names = (await admin.list({ apiVersion: "v1", kind: "Namespace", metadata: {} })).map(
-    ({ metadata }) => (metadata as { name?: string }).name,
-  );
+  const names = (await set.objects("hub", ["v1 Namespace"])).map(({ metadata }) => metadata.name);
   assert.ok(names.includes(registryNamespace("c1")));
   assert.ok(!names.includes(registryNamespace("c2.eu")));
 });

@@ -30,26 +30,17 @@ before(async () => {
   await mesh.start();
   const [c1, c2] = [mesh.cluster("c1"), mesh.cluster("c2")];
   await c1.namespace("shop");
-  await c2.serve("shop/web", ["10.2.0.7"]);
-  await c2.export("shop/web");
+  await c2.offer("shop/web", "10.2.0.7");
   await c1.untilImported("shop/web", ["10.2.0.7"]);
-  await eventually(
-    async () => assert.equal((await c1.page("/debug")).match(/"renewing"/g)?.length, 2),
-    30_000,
+  await eventually(async () =>
+    assert.equal((await c1.page("/debug")).match(/"renewing"/g)?.length, 2),
   );
   ports = await PodPorts.start(c1.plane);
   await ports.pod("controller", "controller-1", c1.pagesPort);
-  await ports.agent(
-    agentPages({
-      agent: { families },
-      findings: () => findings,
-      remarks: () => health.remarks(),
-    }),
-  );
-  user = new CommandLine({
-    one: c1.plane.inlineKubeconfig({ user: "admin" }),
-    two: c2.plane.inlineKubeconfig({ user: "admin" }),
-  });
+  const own = { findings: () => findings, remarks: () => health.remarks() };
+  await ports.agent(agentPages({ agent: { families }, ...own }));
+  const [one, two] = [c1, c2].map(({ plane }) => plane.inlineKubeconfig()) as [string, string];
+  user = new CommandLine({ one, two });
 });
 after(async () => {
   user?.[Symbol.dispose]();
@@ -60,26 +51,14 @@ after(async () => {
 async function statusOf(...argv: readonly string[]) {
   const { code, out, note } = await user.run("status", "-o", "json", ...argv);
   assert.notEqual(out, "", note);
-  const { contexts } = JSON.parse(out) as { contexts: ContextStatus[] };
-  const [context] = contexts;
-  assert.ok(context);
-  return { code, context, contexts };
+  const { contexts } = JSON.parse(out) as { contexts: [ContextStatus, ...ContextStatus[]] };
+  return { code, context: contexts[0], contexts };
 }
 
 test("all is well: both clusters as the leader sees them, the agent in sync, and exit code 0", async () => {
   const { code, context } = await statusOf();
-  assert.deepEqual(
-    context.clusters.map(({ cluster, state, reason, exports }) => [
-      cluster,
-      state,
-      reason,
-      exports,
-    ]),
-    [
-      ["c1", "alive", "renewing", 0],
-      ["c2", "alive", "renewing", 1],
-    ],
-  );
+  const rows = context.clusters.map((one) => [one.cluster, one.state, one.reason, one.exports]);
+  assert.deepEqual(rows.join(" "), "c1,alive,renewing,0 c2,alive,renewing,1");
   for (const { latencyMs = 0 } of context.clusters) assert.ok(latencyMs > 0);
   assert.equal(context.cluster, "c1");
   assert.equal(context.controllers.leader, "controller-1");
@@ -104,19 +83,9 @@ test("agents: behind, not ready and findings of the node, with the reason words 
   families.set("IPv4", { synced: false });
   const unsynced = await statusOf();
   assert.equal(unsynced.code, 4);
-  assert.deepEqual(unsynced.context.agents.nodes, [
-    {
-      node: "n1",
-      pod: "agent-1",
-      findings: [],
-      version: VERSION,
-      backend: "iptables",
-      state: "not-ready",
-      reason: "not-synced",
-      detail: "first-sync-IPv4",
-      severity: "fault",
-    },
-  ]);
+  const says = { state: "not-ready", reason: "not-synced", detail: "first-sync-IPv4" };
+  const agent = { node: "n1", pod: "agent-1", findings: [], version: VERSION, backend: "iptables" };
+  assert.deepEqual(unsynced.context.agents.nodes, [{ ...agent, ...says, severity: "fault" }]);
   const skipped = await statusOf("--no-agents");
   assert.deepEqual([skipped.code, skipped.context.agents.unknown], [0, 1]);
   families.set("IPv4", { synced: true });
@@ -127,10 +96,7 @@ test("a node whose probes do not reach a cluster is reported before an outage", 
   const { code, out } = await user.run("status");
   health.blind(new Set());
   assert.equal(code, 3);
-  assert.match(
-    out,
-    /^one +health on n1 +blind +probes of this node do not reach "c2"; without them, /m,
-  );
+  assert.match(out, /^one +health on n1 +blind +probes of this node do not reach "c2"; without/m);
   assert.match(out, /^one +1 +1\/1 +1 +0 +0 +0 +\S+$/m, "the agent is in sync");
 });
 
@@ -141,14 +107,9 @@ test("Nodes that get a region, while the cluster publishes none, are a problem",
   await label("eu-west");
   const { code, context } = await statusOf();
   assert.equal(code, 3);
-  assert.deepEqual(
-    context.problems.map(({ object, reason, detail = "" }) => [
-      object,
-      reason,
-      detail.split(":")[0],
-    ]),
-    [["Cluster c1", "region-missing", "Nodes are in eu-west, the cluster publishes no region"]],
-  );
+  const [{ object, reason, detail = "" } = assert.fail("no problem")] = context.problems;
+  assert.deepEqual([object, reason], ["Cluster c1", "region-missing"]);
+  assert.match(detail, /^Nodes are in eu-west, the cluster publishes no region:/);
   await label(null);
   assert.deepEqual((await statusOf()).context.problems, []);
 });
@@ -158,19 +119,10 @@ test("a program that does not answer is a row", async () => {
   const { code, context } = await statusOf();
   assert.equal(code, 3);
   const [silent] = context.agents.nodes;
-  assert.deepEqual(
-    { ...silent, detail: "" },
-    {
-      severity: "warning",
-      findings: [],
-      node: "n1",
-      pod: "agent-2",
-      state: "unknown",
-      reason: "unreachable",
-      detail: "",
-    },
-  );
-  assert.match(silent?.detail ?? "", /ECONNREFUSED/);
+  const { detail = "", ...row } = silent ?? {};
+  const unknown = { severity: "warning", state: "unknown", reason: "unreachable" };
+  assert.deepEqual(row, { ...unknown, findings: [], node: "n1", pod: "agent-2" });
+  assert.match(detail, /ECONNREFUSED/);
   await ports.remove("agent-2");
 });
 
@@ -181,10 +133,10 @@ test("the rights of the guide are enough to read pages, and without them the row
     const { out } = await reader.run("status", "-o", "json");
     return (JSON.parse(out) as { contexts: ContextStatus[] }).contexts[0];
   };
-  assert.deepEqual(
-    (await controllers())?.unread.map(({ what, reason }) => `${what} ${reason}`).sort(),
-    ["agents", "controllers", "deployments", "exports", "imports"].map((one) => `${one} forbidden`),
-  );
+  const unread = (await controllers())?.unread ?? [];
+  assert.ok(unread.every(({ reason }) => reason === "forbidden"));
+  const missing = ["agents", "controllers", "deployments", "exports", "imports"];
+  assert.deepEqual(unread.map(({ what }) => what).sort(), missing);
   const rights = readerRights("reader").filter(({ kind }) => !kind.startsWith("Cluster"));
   assert.equal(rights.length, 2);
   for (const object of rights) await plane.admin.apply(object);
@@ -196,32 +148,22 @@ test("the rights of the guide are enough to read pages, and without them the row
 test("with several contexts, one without programs has a row, and the others are as before", async () => {
   const { code, contexts } = await statusOf("--all-contexts");
   assert.equal(code, 3);
-  assert.deepEqual(
-    contexts.map(({ context, clusters }) => [context, clusters.length]),
-    [
-      ["one", 2],
-      ["two", 0],
-    ],
-  );
+  const rows = contexts.map(({ context, clusters }) => `${context} ${clusters.length}`);
+  assert.deepEqual(rows, ["one 2", "two 0"]);
   assert.equal(contexts[1]?.controllers.detail, "there is no pod");
 });
 
 test("problems of imports and exports, in one namespace if that is requested", async () => {
-  const c1 = mesh.cluster("c1");
-  const c2 = mesh.cluster("c2");
+  const [c1, c2] = [mesh.cluster("c1"), mesh.cluster("c2")];
   await c1.export("shop/none");
   await c1.untilCondition("shop/none", "Valid", "False NoService");
   await c2.endpoints("shop/web", ["10.2.0.7"], false);
   await c1.untilReady("shop/web", { "10.2.0.7": "dead" });
   const { code, context } = await statusOf();
   assert.equal(code, 4);
-  assert.deepEqual(
-    context.problems.map(({ object, severity, reason }) => [object, severity, reason]),
-    [
-      ["ServiceImport shop/web", "fault", "no-endpoint"],
-      ["ServiceExport shop/none", "warning", "NoService"],
-    ],
-  );
+  const rows = context.problems.map((one) => `${one.object} ${one.severity} ${one.reason}`);
+  const none = "ServiceExport shop/none warning NoService";
+  assert.deepEqual(rows, ["ServiceImport shop/web fault no-endpoint", none]);
   assert.equal((await statusOf("-n", "other")).code, 0);
   await c2.endpoints("shop/web", ["10.2.0.7"]);
   await c1.untilReady("shop/web", { "10.2.0.7": "ready" });
@@ -241,10 +183,8 @@ test("a drained cluster is shown with its end, and a dead one as stale; --watch 
   await mesh.cluster("c2").kill();
   // Not before: on a busy machine, a living cluster might become stale.
   await mesh.cluster("c2").plane.admin.patch(LEASE, { spec: { leaseDurationSeconds: 6 } });
-  await eventually(
-    () => assert.match(watching.out(), /^\S+ one: cluster c2: stale \(lease-silent\)/m),
-    60_000,
-  );
+  const stale = /^\S+ one: cluster c2: stale \(lease-silent\)/m;
+  await eventually(() => assert.match(watching.out(), stale), 60_000);
   const table = await user.run("status");
   assert.match(table.out, /^c2 +stale +lease-silent .* silent for \d+ s/m);
   stop.abort();

@@ -1,8 +1,10 @@
 import { generateKeyPairSync } from "node:crypto";
+import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { cp } from "node:fs/promises";
-import { request } from "node:http";
+import { type IncomingMessage, request } from "node:http";
 import { dirname, join } from "node:path";
+import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Process } from "../lab/process.ts";
 import type { ApiClient } from "./api-client.ts";
@@ -60,11 +62,8 @@ export class Etcd {
       "initial-cluster": "test=unix://peer:0",
       "log-level": "warn",
     };
-    const flags = Object.entries(options).map(([name, value]) => `--${name}=${value}`);
-    this.#process = place.spawn([
-      ...["env", "-C", directory, command],
-      ...["--unsafe-no-fsync", "--logger=zap", ...flags],
-    ]);
+    const flags = ["--unsafe-no-fsync", "--logger=zap", ...argumentsOf(options)];
+    this.#process = place.spawn(["env", "-C", directory, command, ...flags]);
   }
 
   static async start(
@@ -114,20 +113,14 @@ export class Etcd {
   }
 
   /** etcd's own JSON gateway: https://etcd.io/docs/v3.6/dev-guide/api_grpc_gateway/ */
-  #call(path: string, body: object): Promise<unknown> {
-    const answer = Promise.withResolvers<unknown>();
-    const call = request({ socketPath: this.#socket, path, method: "POST" }, (response) => {
-      let text = "";
-      response.setEncoding("utf8").on("data", (part: string) => (text += part));
-      response.on("error", answer.reject);
-      response.on("end", () => {
-        if (response.statusCode === 200) answer.resolve(JSON.parse(text));
-        else answer.reject(new Error(`etcd: ${path}: ${response.statusCode} ${text}`));
-      });
-    });
-    call.on("error", answer.reject);
-    call.end(JSON.stringify(body));
-    return answer.promise;
+  async #call(path: string, body: object): Promise<unknown> {
+    const call = request({ socketPath: this.#socket, path, method: "POST" });
+    const [response] = (await once(call.end(JSON.stringify(body)), "response")) as [
+      IncomingMessage,
+    ];
+    const said = await text(response);
+    if (response.statusCode === 200) return JSON.parse(said);
+    throw new Error(`etcd: ${path}: ${response.statusCode} ${said}`);
   }
 }
 
@@ -160,7 +153,7 @@ export function apiServerFiles(directory: string) {
 /** Starts a kube-apiserver, and returns when it is ready to serve. */
 export async function startApiServer(options: ApiServerOptions): Promise<Process> {
   const program = kubernetesCommand("kube-apiserver");
-  const server = options.place.spawn([program, ...argumentsOf(options)]);
+  const server = options.place.spawn([program, ...argumentsOf(flagsOf(options))]);
   await untilReady(server, "kube-apiserver", () => isReady(options.client));
   return server;
 }
@@ -194,8 +187,16 @@ export function apiServerFlags({ address, port }: Place, directory: string, etcd
   };
 }
 
-function argumentsOf({ place, directory, etcdUrl, watchList }: ApiServerOptions): string[] {
-  const flags = {
+/** Flags of a program by their names, without dashes. */
+export type ProgramFlags = Readonly<Record<string, boolean | number | string>>;
+
+/** Flags as a command line has them. */
+export function argumentsOf(flags: ProgramFlags): string[] {
+  return Object.entries(flags).map(([name, value]) => `--${name}=${value}`);
+}
+
+function flagsOf({ place, directory, etcdUrl, watchList }: ApiServerOptions) {
+  return {
     ...apiServerFlags(place, directory, etcdUrl),
     "client-ca-file": apiServerFiles(directory).clientCa,
     "authorization-mode": "RBAC",
@@ -206,7 +207,6 @@ function argumentsOf({ place, directory, etcdUrl, watchList }: ApiServerOptions)
     "endpoint-reconciler-type": "none",
     "feature-gates": `WatchList=${watchList}`,
   };
-  return Object.entries(flags).map(([name, value]) => `--${name}=${value}`);
 }
 
 /** Ready, and through with its own first objects. */
@@ -224,9 +224,6 @@ export async function isReady(client: ApiClient): Promise<boolean> {
 /** Milliseconds after which one that has ended is started again. */
 const AGAIN_MS = 1000;
 
-/** Flags of a kube-controller-manager by their names, without dashes. */
-export type ControllerManagerFlags = Readonly<Record<string, boolean | number | string>>;
-
 export interface ControllerManagerOptions {
   readonly place: Place;
   /** The path of a kubeconfig of a user with all rights. */
@@ -235,7 +232,7 @@ export interface ControllerManagerOptions {
   readonly key: string;
   readonly client: ApiClient;
   /** Besides, or instead of, its usual ones: the only one of its cluster, it is in no election. */
-  readonly flags: ControllerManagerFlags;
+  readonly flags: ProgramFlags;
 }
 
 /**
@@ -261,10 +258,7 @@ export class ControllerManager {
       ...flags,
     };
     this.#place = place;
-    this.#argv = [
-      kubernetesCommand("kube-controller-manager"),
-      ...Object.entries(all).map(([name, value]) => `--${name}=${value}`),
-    ];
+    this.#argv = [kubernetesCommand("kube-controller-manager"), ...argumentsOf(all)];
     this.#process = this.#spawned();
   }
 

@@ -1,31 +1,15 @@
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { cp, rm } from "node:fs/promises";
 import type { Namespace } from "../lab/namespace.ts";
 import type { Process } from "../lab/process.ts";
 import { Guard, newRun, type Run, removeRun, SCRATCH } from "../lab/removal.ts";
-import { ApiClient } from "./api-client.ts";
-import { type Asked, readAudit, writeAuditPolicy } from "./audit.ts";
+import { type Asked, readAudit } from "./audit.ts";
 import { CertificateAuthority } from "./certificates.ts";
-import {
-  apiServerFiles,
-  ControllerManager,
-  type ControllerManagerFlags,
-  Etcd,
-  startApiServer,
-  writeServiceAccountKey,
-} from "./components.ts";
+import { ControllerManager, Etcd, type ProgramFlags, startApiServer } from "./components.ts";
 import { installCrds, removeCrds, untilCrdsServed } from "./crds.ts";
 import { inNamespace, loopback, type Place } from "./place.ts";
+import { Plane } from "./plane.ts";
 import type { Release } from "./release.ts";
-import {
-  ADMIN,
-  inlineKubeconfigOf,
-  kubeconfigOf,
-  newToken,
-  newUser,
-  tokenFile,
-  type User,
-} from "./user.ts";
+import { ADMIN, kubeconfigOf, newUser } from "./user.ts";
 
 export interface ControlPlaneOptions {
   /** Where it runs: a node of a lab, or its router. Without it: on the loopback, where the test itself reaches it. */
@@ -37,7 +21,7 @@ export interface ControlPlaneOptions {
    * EndpointSlices of Services and pods, empties deleted namespaces, and finds nodes NotReady. Flags: one with these
    * flags besides.
    */
-  readonly controllerManager?: boolean | ControllerManagerFlags;
+  readonly controllerManager?: boolean | ProgramFlags;
   /** The etcd binary; by default the one that Kubernetes' version expects. */
   readonly etcd?: string;
 }
@@ -54,52 +38,40 @@ export interface ControlPlaneOptions {
  * namespace.
  * Needs root. Everything ends with this process, however that ends.
  */
-export class ControlPlane implements AsyncDisposable {
-  /** `https://address:port`. */
-  readonly url: string;
-  /** Everything it writes is in here. Removed at the end. */
-  readonly directory: string;
-  /** A client that may do everything. */
-  readonly admin: ApiClient;
+export class ControlPlane extends Plane implements AsyncDisposable {
   readonly #run: Run;
   readonly #guard: Guard;
-  readonly #place: Place;
   readonly #etcdCommand: string | undefined;
-  readonly #users: Map<string, User>;
   #authority = new CertificateAuthority("clients");
   #etcd: Etcd | undefined;
   #backups = 0;
   #server: Process | undefined;
   #manager: ControllerManager | undefined;
   /** Undefined: none is to run. */
-  readonly #managed: ControllerManagerFlags | undefined;
+  readonly #managed: ProgramFlags | undefined;
 
   private constructor(
     place: Place,
+    run: Run,
     { users = [], controllerManager = false, etcd }: ControlPlaneOptions,
   ) {
+    const all = [ADMIN, ...users].map((name) => newUser(name));
+    super(place, `${SCRATCH}/${run.id}`, all);
     this.#etcdCommand = etcd;
     const flags = controllerManager === true ? {} : controllerManager;
     this.#managed = flags === false ? undefined : flags;
-    this.#run = newRun();
-    this.#guard = new Guard(this.#run);
-    this.#place = place;
-    this.#users = new Map([ADMIN, ...users].map((name) => [name, newUser(name)]));
-    this.directory = `${SCRATCH}/${this.#run.id}`;
-    this.url = `https://${place.address}:${place.port}`;
-    this.admin = this.client(ADMIN);
+    this.#run = run;
+    this.#guard = new Guard(run);
   }
 
   /** Starts all of it, and returns when it is ready: 2 to 4 seconds, with a controller manager 3 more. */
   static async start(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
     const { namespace } = options;
     const place = namespace === undefined ? await loopback() : inNamespace(namespace, 6443);
-    const plane = new ControlPlane(place, options);
+    const plane = new ControlPlane(place, newRun(), options);
     plane.#guard.start();
     try {
-      mkdirSync(plane.directory, { recursive: true, mode: 0o700 });
-      writeServiceAccountKey(apiServerFiles(plane.directory).key);
-      writeAuditPolicy(apiServerFiles(plane.directory).auditPolicy);
+      plane.prepare();
       plane.#etcd = await Etcd.start(place, plane.directory, options.etcd);
       await plane.start();
     } catch (error) {
@@ -116,17 +88,16 @@ export class ControlPlane implements AsyncDisposable {
   async start({ watchList = true }: { readonly watchList?: boolean } = {}): Promise<void> {
     if (this.#server !== undefined || this.#etcd === undefined)
       throw new Error("it runs, or never did");
-    const { directory } = this;
-    this.#write(apiServerFiles(directory).tokens, tokenFile(this.#users.values()));
-    this.#write(apiServerFiles(directory).clientCa, this.#authority.certificate);
-    const [place, client] = [this.#place, this.admin];
+    this.writeTokens();
+    this.write(this.files.clientCa, this.#authority.certificate);
+    const { place, directory, admin: client } = this;
     const etcdUrl = this.#etcd.url;
     this.#server = await startApiServer({ place, directory, etcdUrl, client, watchList });
     await untilCrdsServed(client);
     const flags = this.#managed;
     if (flags === undefined) return;
     const kubeconfig = this.kubeconfig({ user: ADMIN });
-    const { key } = apiServerFiles(directory);
+    const { key } = this.files;
     this.#manager = await ControllerManager.start({ place, kubeconfig, key, client, flags });
   }
 
@@ -183,18 +154,8 @@ export class ControlPlane implements AsyncDisposable {
     await this.#etcd?.kill();
     await rm(`${this.directory}/etcd`, { recursive: true });
     if (backup !== undefined) await cp(backup, `${this.directory}/etcd`, { recursive: true });
-    this.#etcd = await Etcd.start(this.#place, this.directory, this.#etcdCommand);
+    this.#etcd = await Etcd.start(this.place, this.directory, this.#etcdCommand);
     await this.start();
-  }
-
-  /** A client in this process. It always has the user's newest token. */
-  client(user: string): ApiClient {
-    return new ApiClient({
-      url: this.url,
-      connect: () => this.#place.connect(),
-      caFile: apiServerFiles(this.directory).ca,
-      token: () => this.#user(user).token,
-    });
   }
 
   /**
@@ -203,9 +164,9 @@ export class ControlPlane implements AsyncDisposable {
    * from time to time.
    */
   kubeconfig({ user }: { readonly user: string }): string {
-    const { token } = this.#user(user);
+    const { token } = this.user(user);
     const tokenFile = `${this.directory}/${user}.token`;
-    this.#write(tokenFile, token);
+    this.write(tokenFile, token);
     return this.#writeKubeconfig(user, { token, tokenFile });
   }
 
@@ -221,27 +182,18 @@ export class ControlPlane implements AsyncDisposable {
 
   /** Gives a user a new key and certificate: in the same files each time, replaced one after the other by renaming. */
   certify(user: string): { certificateFile: string; keyFile: string } {
-    const [certificateFile, keyFile] = [
-      `${this.directory}/${user}.crt`,
-      `${this.directory}/${user}.key`,
-    ];
-    const { certificate, key } = this.#authority.certify(this.#user(user));
-    this.#write(certificateFile, certificate);
-    this.#write(keyFile, key);
-    return { certificateFile, keyFile };
-  }
-
-  /** The text of a kubeconfig that holds all that it needs, and names no file; the token is that of one of `users`, or given. */
-  inlineKubeconfig({ user, token = this.#user(user).token }: { user: string; token?: string }) {
-    const ca = readFileSync(apiServerFiles(this.directory).ca);
-    return JSON.stringify(
-      inlineKubeconfigOf({ server: this.url, ca, user: { name: user, token } }),
+    const [certificateFile = "", keyFile = ""] = ["crt", "key"].map(
+      (end) => `${this.directory}/${user}.${end}`,
     );
+    const { certificate, key } = this.#authority.certify(this.user(user));
+    this.write(certificateFile, certificate);
+    this.write(keyFile, key);
+    return { certificateFile, keyFile };
   }
 
   /** Authenticated requests of a user other than `admin` so far: rejected tokens have no user. */
   asked(user: string): Asked[] {
-    return readAudit(apiServerFiles(this.directory).audit, user);
+    return readAudit(this.files.audit, user);
   }
 
   /**
@@ -249,7 +201,7 @@ export class ControlPlane implements AsyncDisposable {
    * refused with 401 from now on. Kubeconfigs keep the old one until `kubeconfig` writes them anew.
    */
   async rotateToken(user: string): Promise<void> {
-    this.#users.set(user, { ...this.#user(user), token: newToken() });
+    this.users.set(user, newUser(user));
     await this.stop();
     await this.start();
   }
@@ -285,7 +237,7 @@ export class ControlPlane implements AsyncDisposable {
     await this.admin.close();
     if (this.#server !== undefined) await this.kill();
     await this.#etcd?.kill();
-    this.#place[Symbol.dispose]();
+    this.place[Symbol.dispose]();
     await removeRun(this.#run);
     this.#guard.stop();
   }
@@ -308,23 +260,10 @@ export class ControlPlane implements AsyncDisposable {
     this.#manager = undefined;
   }
 
-  #user(name: string): User {
-    const user = this.#users.get(name);
-    if (user === undefined) throw new Error(`there is no user ${name}`);
-    return user;
-  }
-
   #writeKubeconfig(name: string, user: object): string {
     const path = `${this.directory}/${name}.kubeconfig`;
-    const caFile = apiServerFiles(this.directory).ca;
-    const config = kubeconfigOf({ server: this.url, "certificate-authority": caFile }, name, user);
-    this.#write(path, `${JSON.stringify(config, undefined, 2)}\n`);
+    const cluster = { server: this.url, "certificate-authority": this.files.ca };
+    this.write(path, kubeconfigOf({ name: "test", cluster, user }));
     return path;
-  }
-
-  /** Readers see the old file or the new one. */
-  #write(path: string, text: string): void {
-    writeFileSync(`${path}.new`, text, { mode: 0o600 });
-    renameSync(`${path}.new`, path);
   }
 }

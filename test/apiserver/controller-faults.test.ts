@@ -36,8 +36,7 @@ before(async () => {
     [c1, "shop/cart"],
     [c2, "shop/web"],
   ] as const) {
-    await cluster.serve(key, [addressOf(cluster, 0)]);
-    await cluster.export(key);
+    await cluster.offer(key, addressOf(cluster, 0));
     await c3.namespace("shop");
   }
   await c3.untilImported("shop/web", [addressOf(c1, 0), addressOf(c2, 0)]);
@@ -98,8 +97,7 @@ test("a peer that rejects the token is a last resort, with the reason, until the
 
 test("a peer restored from a backup keeps the exports of the backup, and others are finally withdrawn", async () => {
   const backup = await c1.plane.backup();
-  await c1.serve("shop/late", ["10.1.0.200"]);
-  await c1.export("shop/late");
+  await c1.offer("shop/late", "10.1.0.200");
   await c3.untilImported("shop/late", ["10.1.0.200"]);
   await c1.plane.restore(backup);
   await elsewhere();
@@ -107,10 +105,8 @@ test("a peer restored from a backup keeps the exports of the backup, and others 
   await c3.untilReady("shop/web", { ...ready(c1), ...ready(c2) });
   await c3.untilGone("shop/late");
   const lost = losses.taken();
-  assert.deepEqual(
-    lost.filter((one) => !one.includes("shop/late")),
-    [],
-  );
+  const others = lost.filter((one) => !one.includes("shop/late"));
+  assert.deepEqual(others, []);
   assert.ok(lost.length > 0, "a loss is seen where there is one");
 });
 
@@ -124,8 +120,7 @@ test("a leader that was stopped during its work until another took over changes 
   const scale = (...addresses: string[]) =>
     Promise.all(KEYS.map((key) => c1.endpoints(key, addresses)));
   for (const key of KEYS) {
-    await c1.serve(key, ["10.1.0.1"]);
-    await c1.export(key);
+    await c1.offer(key, "10.1.0.1");
   }
   for (const key of KEYS) await c2.untilImported(key, ["10.1.0.1"]);
   const flags = ["--kubeconfig", plane.kubeconfig({ user: FELLOW }), "--cluster-id", "c1"];

@@ -2,7 +2,7 @@ import { registryNamespace } from "../../controller/registry/names.ts";
 import { manifest } from "../generators/objects.ts";
 import { POD_RANGES } from "../generators/pod-ranges.ts";
 import type { Namespace } from "../lab/namespace.ts";
-import type { ControllerManagerFlags } from "./components.ts";
+import type { ProgramFlags } from "./components.ts";
 import { ControlPlane, type ControlPlaneOptions } from "./control-plane.ts";
 import { OURS, type Release } from "./release.ts";
 import { hubRights, memberRights, meshRights } from "./rights.ts";
@@ -33,7 +33,7 @@ export interface ControllerStageOptions {
   /** More flags of every controller. */
   readonly flags?: readonly string[];
   /** Clusters that have a kube-controller-manager, and flags of it. */
-  readonly controllerManagers?: Readonly<Record<string, ControllerManagerFlags>>;
+  readonly controllerManagers?: Readonly<Record<string, ProgramFlags>>;
   /** Where a cluster's control plane and controller run: a node of a lab. Without it: on the loopback. */
   readonly nodeOf?: (cluster: string) => Namespace;
   /** More users of every control plane, without any rights. */

@@ -29,8 +29,7 @@ async function holder(): Promise<string | undefined> {
 }
 
 test("every cluster imports an export with the same VIP, which has an IPAddress, and follows its endpoints", async () => {
-  await c1.serve("shop/web", ["10.1.0.7"]);
-  await c1.export("shop/web");
+  await c1.offer("shop/web", "10.1.0.7");
   const vips = [];
   for (const cluster of [c1, c2]) {
     const { spec } = await cluster.untilImported("shop/web", ["10.1.0.7"]);
@@ -85,16 +84,15 @@ test("a restarted controller writes nothing, and neither does an idle one; a cha
   await c1.endpoints("shop/web", ["10.1.0.8"]);
   await c2.untilImported("shop/web", ["10.1.0.8", "10.2.0.7"]);
   await c2.atRest();
-  const after = c2.writes().slice(before);
-  assert.deepEqual(
-    after.map(({ verb }) => verb),
-    ["patch"],
-  );
+  const verbs = c2
+    .writes()
+    .slice(before)
+    .map(({ verb }) => verb);
+  assert.deepEqual(verbs, ["patch"]);
 });
 
 test("a deleted export leaves no slice, and no IPAddress; without a peer's Secret, its exports are withdrawn", async () => {
-  await c1.serve("shop/late", ["10.1.0.10"]);
-  await c1.export("shop/late");
+  await c1.offer("shop/late", "10.1.0.10");
   await c2.untilImported("shop/late", ["10.1.0.10"]);
   const metadata = { namespace: "shop", name: "web" };
   for (const { plane } of [c1, c2]) await plane.admin.delete({ ...EXPORT, metadata });

@@ -9,7 +9,7 @@ import { eventually } from "../stages/agent-process.ts";
 import { kubernetesCommand } from "./commands.ts";
 import type { ControlPlane } from "./control-plane.ts";
 import { loopback, type Place } from "./place.ts";
-import { requestedToken } from "./service-account.ts";
+import { mountedKubeconfig } from "./service-account.ts";
 
 /** Longer than any TTL here. */
 const PATIENCE_MS = 60_000;
@@ -45,10 +45,7 @@ export class CoreDns implements AsyncDisposable {
     for (const object of rights) await plane.admin.apply(object);
     const config = DNS_OWN.find(({ kind }) => kind === "ConfigMap");
     const corefile = String(fieldAt(config, "data", "Corefile"));
-    const user = "clusterset-dns";
-    const token = await requestedToken(plane, `clusterset-proxy/${user}`);
-    const kubeconfig = `${plane.directory}/${user}.kubeconfig`;
-    writeFileSync(kubeconfig, plane.inlineKubeconfig({ user, token }), { mode: 0o600 });
+    const kubeconfig = await mountedKubeconfig(plane, "clusterset-proxy/clusterset-dns");
     const zone = corefile
       .replace(/^ *health \{[^}]*\}\n/m, "")
       .replaceAll(/^ *(ready|prometheus.*)\n/gm, "");
@@ -79,10 +76,8 @@ export class CoreDns implements AsyncDisposable {
 
   /** Waits until a name has these IPv4 addresses. The resolver ignores answers that are about another name. */
   async untilAnswered(name: string, addresses: readonly string[]): Promise<void> {
-    await eventually(
-      async () => assert.deepEqual(await this.#resolver.resolve4(name), addresses),
-      PATIENCE_MS,
-    );
+    const isSo = async () => assert.deepEqual(await this.addressesOf(name), addresses);
+    await eventually(isSo, PATIENCE_MS);
   }
 
   /** The fault of a name without an address, such as ESERVFAIL. */
@@ -92,10 +87,8 @@ export class CoreDns implements AsyncDisposable {
 
   /** Waits until a name does not exist. */
   async untilUnknown(name: string): Promise<void> {
-    await eventually(
-      () => assert.rejects(this.#resolver.resolve4(name), { code: "ENOTFOUND" }),
-      PATIENCE_MS,
-    );
+    const isUnknown = () => assert.rejects(this.addressesOf(name), { code: "ENOTFOUND" });
+    await eventually(isUnknown, PATIENCE_MS);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -28,8 +28,7 @@ before(async () => {
   [c1, c2] = [stage.cluster("c1"), stage.cluster("c2")];
   await stage.start();
   await c2.namespace("shop");
-  await c1.serve("shop/web", [WEB]);
-  await c1.export("shop/web");
+  await c1.offer("shop/web", WEB);
   await c1.serve("shop/db", [], { clusterIP: "None" });
   const member = { addresses: [DB], conditions: { ready: true }, hostname: "db-0" };
   await c1.plane.admin.apply(serviceSlice("shop/db", [member]));
@@ -39,7 +38,7 @@ before(async () => {
   // The one of deploy/coredns/own has the same names throughout.
   servers.push(await CoreDns.startOwn(c2.plane));
   for (const dns of servers) for (const name of NAMES) await dns.untilAnswered(name, [DB]);
-  user = new CommandLine({ c1: c1.plane.inlineKubeconfig({ user: "admin" }) });
+  user = new CommandLine({ c1: c1.plane.inlineKubeconfig() });
 });
 after(async () => {
   user?.[Symbol.dispose]();

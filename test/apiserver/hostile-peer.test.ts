@@ -1,11 +1,13 @@
 import assert from "node:assert/strict";
-import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { IncomingMessage } from "node:http";
+import { Readable } from "node:stream";
 import { after, before, describe, test } from "node:test";
+import { type ObjectKey, objectKey } from "../../api/names.ts";
 import type { ExportedMetadata } from "../../controller/model/facts.ts";
 import { encodeCluster, encodeRecord, encodeSlice } from "../../controller/registry/encode.ts";
 import { registryNamespace, sliceName } from "../../controller/registry/names.ts";
+import { type Answer, FakeApiServer } from "../doubles/fake-api-server.ts";
 import { exportRecord } from "../generators/export-records.ts";
 import { ControllerStage, peerSecret, type StagedCluster } from "./controller-stage.ts";
 
@@ -21,8 +23,9 @@ const ALLOWED = ["--peer-kubeconfig-allow", "http"];
 
 type Kind = "endpointslices" | "leases" | "serviceimports";
 type Fields = Readonly<Record<string, unknown>>;
+const PORTS = [{ name: "http", protocol: "TCP", port: 80 }] as const;
 /** Text to send for a watch of one kind; the response stays open after it. */
-type Attack = Partial<Record<Kind, () => Iterable<string | Uint8Array>>>;
+type Attack = Partial<Record<Kind, () => Iterable<string>>>;
 
 let version = 1000;
 
@@ -41,150 +44,89 @@ function bookmark(): string {
   return `${JSON.stringify({ type: "BOOKMARK", object: { metadata: { resourceVersion: `${version}`, annotations } } })}\n`;
 }
 
-/** The API server of one peer; every watch gets what the attack says, and otherwise these objects. */
+/** The API server of one peer: its registry, or what an attack says instead. */
 class Peer {
   readonly id: string;
-  readonly namespace: string;
-  readonly objects = new Map<string, { readonly kind: Kind; readonly object: object }>();
-  readonly #server: Server = createServer(
-    (request, response) => void this.#answer(request, response),
-  );
-  readonly #watches = new Map<ServerResponse, Kind>();
+  readonly #namespace: string;
+  #server: FakeApiServer | undefined;
   #attack: Attack = {};
-  readonly #waiting = new Map<Kind, () => void>();
+  readonly #sent = new Map<string, () => void>();
 
   constructor(id: string) {
     this.id = id;
-    this.namespace = registryNamespace(id);
-    this.put("leases", this.lease("eu"));
+    this.#namespace = registryNamespace(id);
   }
 
-  async listen(): Promise<string> {
-    this.#server.listen(0, "127.0.0.1");
-    await once(this.#server, "listening");
-    const address = this.#server.address();
-    assert.ok(typeof address === "object" && address !== null);
-    return `http://127.0.0.1:${address.port}`;
+  /** Starts it; returns a kubeconfig. */
+  async start(): Promise<string> {
+    const renewal = new Date().toISOString().replace("Z", "000Z");
+    const cluster = { id: this.id, uid: `uid-${this.id}`, region: "eu", properties: {} };
+    const lease = { ...cluster, leaseSeconds: 3600, renewal, complete: true };
+    this.#server = await FakeApiServer.start({
+      objects: { leases: [encodeCluster(lease, this.#namespace)] },
+      answerTo: (request) => this.#answerTo(request),
+    });
+    return this.#server.inline;
   }
 
-  close(): void {
-    this.#server.close();
-    this.#server.closeAllConnections();
+  async stop(): Promise<void> {
+    await this.#server?.[Symbol.asyncDispose]();
   }
 
-  lease(region: string): object {
-    return encodeCluster(
-      {
-        id: this.id,
-        uid: `uid-${this.id}`,
-        region,
-        properties: {},
-        leaseSeconds: 3600,
-        renewal: new Date().toISOString().replace("Z", "000Z"),
-        complete: true,
-      },
-      this.namespace,
-    );
+  record(key: ObjectKey, metadata?: ExportedMetadata): object {
+    const record = exportRecord({ cluster: this.id, key, ...(metadata && { metadata }) });
+    return encodeRecord(record, this.#namespace);
   }
 
-  record(key: `${string}/${string}`, metadata?: ExportedMetadata): object {
-    const ports = [{ name: "http", protocol: "TCP", port: 80 }] as const;
-    const record = exportRecord({ cluster: this.id, key, ports, ...(metadata && { metadata }) });
-    return encodeRecord(record, this.namespace);
-  }
-
-  slice(
-    service: `${string}/${string}`,
-    index: number,
-    addresses: readonly string[],
-    text = "",
-  ): object {
+  slice(service: ObjectKey, index: number, addresses: readonly string[], text = ""): object {
     const endpoints = addresses.map((address, i) => ({
-      address,
-      ready: true,
-      serving: true,
-      terminating: false,
+      ...{ address, ready: true, serving: true, terminating: false },
       ...(text !== "" && {
         nodeName: `n${index}-${i}.${text.repeat(4)}`.slice(0, 250),
         hostname: `h${index}-${i}-${text}`.slice(0, 60),
         zone: `z${index}-${i}-${text}`.slice(0, 60),
       }),
     }));
-    const fact = {
-      key: `${this.namespace}/${sliceName(service, "IPv4", index)}`,
-      service,
-      family: "IPv4",
-      ports: [{ name: "http", protocol: "TCP", port: 80 }],
-      endpoints,
-    } as const;
-    return encodeSlice(fact, this.id);
+    const key = objectKey(this.#namespace, sliceName(service, "IPv4", index));
+    return encodeSlice({ key, service, family: "IPv4", ports: PORTS, endpoints }, this.id);
   }
 
   /** Stores an object, and sends it to open watches. */
-  put(kind: Kind, object: object): void {
-    const { name } = (object as { metadata: { name: string } }).metadata;
-    this.objects.set(`${kind} ${name}`, { kind, object });
-    for (const [response, watched] of this.#watches) {
-      if (watched === kind) response.write(event(object, "MODIFIED"));
-    }
+  async put(kind: Kind, object: object): Promise<void> {
+    const { apiVersion, metadata } = object as { apiVersion: string; metadata: { name: string } };
+    const path = `/apis/${apiVersion}/namespaces/${this.#namespace}/${kind}/${metadata.name}`;
+    const body = JSON.stringify(object);
+    const { status } = await fetch(`${this.#server?.url}${path}`, { method: "PATCH", body });
+    assert.equal(status, 200);
   }
 
   /** Attacks each watch from now on. Settles when all of it was sent once, or the client left before its end. */
   async attack(attack: Attack): Promise<void> {
     this.#attack = attack;
-    const done = (Object.keys(attack) as Kind[]).map(
-      (kind) => new Promise<void>((done) => this.#waiting.set(kind, done)),
+    const sent = Object.keys(attack).map(
+      (kind) => new Promise<void>((done) => this.#sent.set(kind, done)),
     );
-    for (const response of this.#watches.keys()) response.destroy();
-    await Promise.all(done);
+    this.#server?.cut();
+    await Promise.all(sent);
   }
 
-  /** Sends its own objects again. */
-  relent(): void {
-    this.#attack = {};
-    for (const response of this.#watches.keys()) response.destroy();
-  }
-
-  async #answer({ url = "" }: IncomingMessage, response: ServerResponse): Promise<void> {
-    const path = new URL(url, "http://peer");
-    const kind = path.pathname.split("/").at(-1) as Kind;
-    response.on("error", () => undefined);
-    if (path.searchParams.get("watch") !== "true") {
-      // Lists are not served: each watch begins with everything.
-      response.writeHead(500).end("{}");
-      return;
-    }
-    response.writeHead(200, { "content-type": "application/json" });
-    this.#watches.set(response, kind);
-    response.once("close", () => this.#watches.delete(response));
+  #answerTo({ url = "" }: IncomingMessage): Answer | undefined {
+    const { pathname, searchParams } = new URL(url, "http://peer");
+    const kind = pathname.split("/").at(-1) as Kind;
     const attacks = this.#attack;
     const attack = attacks[kind];
-    if (attack === undefined) {
-      for (const one of this.objects.values())
-        if (one.kind === kind) response.write(event(one.object));
-      response.write(bookmark());
-      return;
-    }
-    for (const text of attack()) {
-      if (response.destroyed) break;
-      if (!response.write(text)) await drained(response);
-    }
-    // A response that an attack before this one had begun ends here, too.
-    if (attacks === this.#attack) this.#waiting.get(kind)?.();
-  }
-}
-
-/** Settles when more can be sent, or when the client has left. */
-function drained(response: ServerResponse): Promise<void> {
-  return new Promise((resolve) => {
-    const end = (): void => {
-      response.off("drain", end);
-      response.off("close", end);
-      resolve();
+    if (attack === undefined) return undefined;
+    return (_, response) => {
+      // Lists are not served: each watch begins with everything.
+      if (searchParams.get("watch") !== "true") return void response.writeHead(500).end("{}");
+      response.writeHead(200, { "content-type": "application/json" }).on("error", () => undefined);
+      const texts = Readable.from(attack());
+      texts.pipe(response, { end: false });
+      response.once("close", () => texts.destroy());
+      // A response that an attack before this one had begun ends here, too.
+      texts.once("close", () => attacks === this.#attack && this.#sent.get(kind)?.());
     };
-    response.on("drain", end);
-    response.on("close", end);
-  });
+  }
 }
 
 function* count(to: number): Generator<number> {
@@ -212,10 +154,8 @@ const ATTACKS: Readonly<Record<string, (peer: Peer) => Attack>> = {
     *endpointslices() {
       for (const i of count(12)) {
         const slice = peer.slice("shop/web", i, ["10.1.0.1"]) as { metadata: { labels: Fields } };
-        yield event({
-          ...slice,
-          metadata: { ...slice.metadata, labels: { ...slice.metadata.labels, [`l${i}`]: LONG } },
-        });
+        const labels = { ...slice.metadata.labels, [`l${i}`]: LONG };
+        yield event({ ...slice, metadata: { ...slice.metadata, labels } });
       }
     },
     *serviceimports() {
@@ -270,26 +210,24 @@ describe("a hostile peer", () => {
     stage = await ControllerStage.open({ clusters: ["c1"], program, flags: ALLOWED });
     c1 = stage.cluster("c1");
     await c1.namespace("calm");
-    calm.put("serviceimports", calm.record("calm/web"));
-    calm.put("endpointslices", calm.slice("calm/web", 0, ["10.3.0.99"]));
-    for (const peer of [hostile, calm]) {
-      const kubeconfig = kubeconfigOf(await peer.listen());
-      await c1.plane.admin.apply(peerSecret(peer.id, kubeconfig));
-    }
+    for (const peer of [hostile, calm])
+      await c1.plane.admin.apply(peerSecret(peer.id, await peer.start()));
+    await calm.put("serviceimports", calm.record("calm/web"));
+    await calm.put("endpointslices", calm.slice("calm/web", 0, ["10.3.0.99"]));
     await stage.start();
     await c1.untilImported("calm/web", ["10.3.0.99"]);
   });
 
   after(async () => {
     await stage[Symbol.asyncDispose]();
-    for (const peer of [hostile, calm]) peer.close();
+    for (const peer of [hostile, calm]) await peer.stop();
   });
 
   for (const [i, [name, attackOf]] of Object.entries(ATTACKS).entries()) {
     test(`that sends ${name} neither fills memory nor holds up another peer`, async (t) => {
       const sent = hostile.attack(attackOf(hostile));
       const address = `10.3.0.${i + 1}`;
-      calm.put("endpointslices", calm.slice("calm/web", 0, [address]));
+      await calm.put("endpointslices", calm.slice("calm/web", 0, [address]));
       await Promise.all([c1.untilImported("calm/web", [address]), sent]);
       const status = readFileSync(`/proc/${c1.process.pid}/status`, "utf8");
       const megabytes = Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1]) / 1024;
@@ -299,19 +237,10 @@ describe("a hostile peer", () => {
   }
 
   test("that behaves again is read again", async () => {
-    hostile.put("serviceimports", hostile.record("calm/web"));
-    hostile.put("endpointslices", hostile.slice("calm/web", 0, ["10.2.0.1"]));
-    hostile.relent();
+    await hostile.put("serviceimports", hostile.record("calm/web"));
+    await hostile.put("endpointslices", hostile.slice("calm/web", 0, ["10.2.0.1"]));
+    await hostile.attack({});
     const last = `10.3.0.${Object.keys(ATTACKS).length}`;
     await c1.untilImported("calm/web", ["10.2.0.1", last]);
   });
 });
-
-function kubeconfigOf(server: string): string {
-  return JSON.stringify({
-    clusters: [{ name: "c", cluster: { server } }],
-    users: [{ name: "u", user: {} }],
-    contexts: [{ name: "c", context: { cluster: "c", user: "u" } }],
-    "current-context": "c",
-  });
-}

@@ -30,13 +30,8 @@ describe("with records on a hub", { concurrency: 5 }, () => {
 describe("a hub that fails", () => {
   let losses: readonly Witness[];
   before(async () => {
-    for (const [cluster, address] of [
-      [c1, "10.1.0.7"],
-      [c2, "10.2.0.7"],
-    ] as const) {
-      await cluster.serve("shop/web", [address]);
-      await cluster.export("shop/web");
-    }
+    await c1.offer("shop/web", "10.1.0.7");
+    await c2.offer("shop/web", "10.2.0.7");
     await everywhere("shop/web", ["10.1.0.7", "10.2.0.7"]);
     losses = [new Witness(c1), new Witness(c2)];
   });
@@ -58,8 +53,7 @@ describe("a hub that fails", () => {
 
   test("changes made while the hub is down are in all clusters after its return", async () => {
     await stage.hub.kill();
-    await c1.serve("shop/cart", ["10.1.0.8"]);
-    await c1.export("shop/cart");
+    await c1.offer("shop/cart", "10.1.0.8");
     await c2.endpoints("shop/web", ["10.2.0.7", "10.2.0.9"]);
     await stage.hub.start();
     await everywhere("shop/web", ["10.1.0.7", "10.2.0.7", "10.2.0.9"]);
@@ -69,8 +63,7 @@ describe("a hub that fails", () => {
 
   test("members write newer exports to a hub restored from a backup, and no cluster loses them meanwhile", async () => {
     const backup = await stage.hub.backup();
-    await c1.serve("shop/late", ["10.1.0.10"]);
-    await c1.export("shop/late");
+    await c1.offer("shop/late", "10.1.0.10");
     await c2.endpoints("shop/web", ["10.2.0.7", "10.2.0.9", "10.2.0.11"]);
     await everywhere("shop/late", ["10.1.0.10"]);
     await everywhere("shop/web", ["10.1.0.7", "10.2.0.7", "10.2.0.9", "10.2.0.11"]);

@@ -17,12 +17,10 @@ const KUBECTL = kubernetesCommand("kubectl");
 
 test("what kubectl clusterset applies is what kubectl kustomize makes of deploy", () => {
   const file = new URL("../../cli/install/manifests.json", import.meta.url);
-  assert.deepEqual(
-    JSON.parse(readFileSync(file, "utf8")),
-    // JSON has no undefined fields.
-    JSON.parse(JSON.stringify(rendered(KUBECTL))),
-    "run node scripts/manifests.ts --write after a change in deploy",
-  );
+  // JSON has no undefined fields.
+  const made: unknown = JSON.parse(JSON.stringify(rendered(KUBECTL)));
+  const advice = "run node scripts/manifests.ts --write after a change in deploy";
+  assert.deepEqual(JSON.parse(readFileSync(file, "utf8")), made, advice);
 });
 
 test("images are those of flags, and of the manifests otherwise", () => {
@@ -32,10 +30,8 @@ test("images are those of flags, and of the manifests otherwise", () => {
     );
   const [controller, agent] = images({});
   assert.match(`${controller} ${agent}`, /^clusterset-controller:\S+ clusterset-agent:\S+$/);
-  assert.deepEqual(images({ "clusterset-agent": "r.example/a@sha256:1" }), [
-    controller,
-    "r.example/a@sha256:1",
-  ]);
+  const other = "r.example/a@sha256:1";
+  assert.deepEqual(images({ "clusterset-agent": other }), [controller, other]);
 });
 
 /** Their order aside, which a join chooses. */
@@ -58,11 +54,9 @@ const SETS: readonly (readonly string[])[] = [
 for (const mode of ["mesh", "hub"] as const) {
   test(`components of a join are what kubectl kustomize makes of them: ${mode}`, () => {
     for (const components of SETS) {
-      assert.deepEqual(
-        byTitle(withComponents(programs(mode, {}), components)),
-        byTitle(kustomizedWith(KUBECTL, `overlays/${mode}`, components)),
-        components.join(),
-      );
+      const expected = byTitle(kustomizedWith(KUBECTL, `overlays/${mode}`, components));
+      const found = byTitle(withComponents(programs(mode, {}), components));
+      assert.deepEqual(found, expected, components.join());
     }
   });
 }

@@ -1,8 +1,10 @@
 import { renameSync, writeFileSync } from "node:fs";
+import { manifest } from "../generators/objects.ts";
 import { CommandLine, type Ran } from "../stages/command-line.ts";
+import type { ApiObject } from "./api-client.ts";
 import { ControlPlane } from "./control-plane.ts";
 import { OURS } from "./release.ts";
-import { requestedToken } from "./service-account.ts";
+import { mountedKubeconfig } from "./service-account.ts";
 import { StagedCluster } from "./staged-cluster.ts";
 
 /** Where agents and controllers are. */
@@ -26,11 +28,8 @@ export class JoinedClusters implements AsyncDisposable {
 
   private constructor(all: readonly Blank[]) {
     this.#all = all;
-    this.user = new CommandLine(
-      Object.fromEntries(
-        all.map(({ id, plane }) => [id, plane.inlineKubeconfig({ user: "admin" })]),
-      ),
-    );
+    const kubeconfigs = all.map(({ id, plane }) => [id, plane.inlineKubeconfig()]);
+    this.user = new CommandLine(Object.fromEntries(kubeconfigs));
   }
 
   /** Starts an API server with a controller manager for each context. */
@@ -61,6 +60,15 @@ export class JoinedClusters implements AsyncDisposable {
     return cluster;
   }
 
+  /** All objects of these kinds in a cluster, such as `apps/v1 Deployment`. */
+  async objects(id: string, kinds: readonly string[]): Promise<ApiObject[]> {
+    const lists = kinds.map((one) => {
+      const [apiVersion = "", kind = ""] = one.split(" ");
+      return this.plane(id).admin.list({ apiVersion, kind });
+    });
+    return (await Promise.all(lists)).flat();
+  }
+
   /** A command that is to succeed. */
   async run(...argv: readonly string[]): Promise<Ran> {
     const ran = await this.user.run(...argv);
@@ -73,15 +81,9 @@ export class JoinedClusters implements AsyncDisposable {
     for (const id of ids) {
       const blank = this.#blank(id);
       const { plane } = blank;
-      const kubeconfig = `${plane.directory}/service-account.kubeconfig`;
-      // As a pod of the controller has it.
-      const user = "clusterset-controller";
-      const token = await requestedToken(plane, `${OWN}/${user}`);
-      writeFileSync(kubeconfig, plane.inlineKubeconfig({ user, token }), { mode: 0o600 });
+      const kubeconfig = await mountedKubeconfig(plane, `${OWN}/clusterset-controller`);
       const flags = ["--kubeconfig", kubeconfig, "--registry", registry];
-      if (registry === "hub") {
-        flags.push("--hub-kubeconfig", await this.mountHub(id));
-      }
+      if (registry === "hub") flags.push("--hub-kubeconfig", await this.mountHub(id));
       blank.cluster = new StagedCluster({ id, plane, program: OURS.controller, flags });
       await blank.cluster.launch();
     }
@@ -110,17 +112,15 @@ export class JoinedClusters implements AsyncDisposable {
 }
 
 function nodeOf(n: number): object {
-  return {
-    apiVersion: "v1",
-    kind: "Node",
-    metadata: { name: `node-${n}`, labels: { "topology.kubernetes.io/region": `region-${n}` } },
-    spec: { podCIDR: `10.${n}.3.0/24`, podCIDRs: [`10.${n}.3.0/24`] },
-  };
+  const { metadata, ...node } = manifest("Node", `node-${n}`);
+  const labels = { "topology.kubernetes.io/region": `region-${n}` };
+  const [podCIDR] = [`10.${n}.3.0/24`];
+  return { ...node, metadata: { ...metadata, labels }, spec: { podCIDR, podCIDRs: [podCIDR] } };
 }
 
 /** The file that the Secret becomes in a pod of the controller. */
 async function hubKubeconfig({ admin }: ControlPlane): Promise<string> {
-  const secret = { apiVersion: "v1", kind: "Secret", metadata: { namespace: OWN, name: "hub" } };
-  const { data } = (await admin.get(secret)) as unknown as { data: Record<string, string> };
+  const secret = await admin.get(manifest("Secret", `${OWN}/hub`));
+  const { data } = secret as unknown as { data: Record<string, string> };
   return Buffer.from(data["hub.kubeconfig"] ?? "", "base64").toString();
 }

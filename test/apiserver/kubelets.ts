@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { manifest } from "../generators/objects.ts";
 import type { ApiClient, ApiObject } from "./api-client.ts";
 
 /** Milliseconds between two rounds of a kubelet. A real one renews its Lease every ten seconds. */
@@ -74,18 +75,11 @@ export class Kubelets {
   /** Both heartbeats: the Lease, and the status. */
   async #beat(name: string): Promise<void> {
     const now = new Date().toISOString();
-    const node = { apiVersion: "v1", kind: "Node", metadata: { name } };
+    const node = manifest("Node", name);
     await this.#api.apply(node);
-    await this.#api.apply({
-      apiVersion: "coordination.k8s.io/v1",
-      kind: "Lease",
-      metadata: { namespace: "kube-node-lease", name },
-      spec: {
-        holderIdentity: name,
-        leaseDurationSeconds: LEASE_SECONDS,
-        renewTime: now.replace("Z", "000Z"),
-      },
-    });
+    const lease = { leaseDurationSeconds: LEASE_SECONDS, renewTime: now.replace("Z", "000Z") };
+    const spec = { holderIdentity: name, ...lease };
+    await this.#api.apply({ ...manifest("Lease", `kube-node-lease/${name}`), spec });
     const ready = { type: "Ready", status: "True", reason: "KubeletReady", lastHeartbeatTime: now };
     await this.#api.patch(node, { status: { conditions: [ready] } }, "status");
   }
@@ -113,9 +107,8 @@ export class Kubelets {
     for (const { namespace, name } of waiting.map((pod) => podOf(pod).metadata)) {
       const target = { kind: "Node", name: this.#nodes[this.#bound++ % this.#nodes.length] };
       const body = { apiVersion: "v1", kind: "Binding", metadata: { name }, target };
-      await this.#api.request("POST", `/api/v1/namespaces/${namespace}/pods/${name}/binding`, {
-        body,
-      });
+      const path = `/api/v1/namespaces/${namespace}/pods/${name}/binding`;
+      await this.#api.request("POST", path, { body });
     }
   }
 

@@ -26,17 +26,9 @@ before(async () => {
     agentFlags: ["--max-rules", "20"],
   });
   // In a peer, and in the client's own cluster.
-  for (const [id, net] of [
-    ["c2", "10.2.1"],
-    ["c1", "10.1.1"],
-  ] as const) {
-    const cluster = stage.cluster(id);
-    await cluster.namespace("aaa");
-    await cluster.serve(
-      GREEDY,
-      Array.from({ length: MANY }, (_, i) => `${net}.${i + 1}`),
-    );
-    await cluster.export(GREEDY);
+  for (const id of ["c2", "c1"] as const) {
+    const addresses = Array.from({ length: MANY }, (_, i) => `10.${id.slice(1)}.1.${i + 1}`);
+    await stage.cluster(id).offer(GREEDY, ...addresses);
   }
   await untilToldIn(stage.cluster("c1"), GREEDY, /Left out/);
 });
@@ -114,13 +106,9 @@ function* flood(): Generator<object> {
     });
     yield encodeRecord(record, REGISTRY);
   }
-  for (const [service, net] of [
-    [GREEDY, "10.2.2"],
-    [`${GHOST}/s-0`, "10.2.3"],
-  ] as const) {
-    const address = (_: unknown, i: number) => `${net}.${i + 1}`;
-    const endpoints = Array.from({ length: 100 }, address).map((one) => ({
-      ...{ address: one, ready: true, serving: true, terminating: false },
+  for (const [i, service] of ([GREEDY, `${GHOST}/s-0`] as const).entries()) {
+    const endpoints = Array.from({ length: 100 }, (_, e) => ({
+      ...{ address: `10.2.${2 + i}.${e + 1}`, ready: true, serving: true, terminating: false },
     }));
     const key = `${REGISTRY}/${sliceName(service, "IPv4", 1)}` as const;
     const ports = [{ name: "http", protocol: "TCP", port: 80 }] as const;
@@ -156,8 +144,7 @@ async function checkPeer(c1: StagedCluster, address: string): Promise<void> {
 
 test("a peer that publishes more than it may is cut, and neither other peers nor the own cluster notice", async () => {
   const [c1, c2, c3] = [stage.cluster("c1"), stage.cluster("c2"), stage.cluster("c3")];
-  await c1.serve(OWN, ["10.1.0.11"]);
-  await c1.export(OWN);
+  await c1.offer(OWN, "10.1.0.11");
   await c1.untilImported(OWN, ["10.1.0.11"]);
   // Its controller would delete what it did not write.
   await c2.kill();

@@ -18,27 +18,16 @@ let stage: AgentStage;
 before(async () => {
   stage = await AgentStage.open();
   const { admin } = stage.plane;
-  await admin.apply({
-    apiVersion: "v1",
-    kind: "Node",
-    metadata: { name: "n1", labels: REGION },
-    spec: { podCIDRs: ["10.1.3.0/24"] },
-  });
+  const metadata = { name: "n1", labels: REGION };
+  const spec = { podCIDRs: ["10.1.3.0/24"] };
+  await admin.apply({ apiVersion: "v1", kind: "Node", metadata, spec });
   await admin.apply(importObject("shop/web", ["241.0.0.7"], [{ name: "http", port: 80 }]));
-  for (const [cluster, address] of [
-    ["c1", "10.1.3.5"],
-    ["c2", "10.2.0.5"],
-  ] as const) {
-    const origin = { cluster, region: cluster === "c1" ? "eu-west" : "us-east" };
-    const slice = sliceObject(
-      `web-${cluster}`,
-      "shop/web",
-      origin,
-      [{ name: "http", port: 8080 }],
-      [address],
-    );
-    await admin.apply(slice);
-  }
+  const ports = [{ name: "http", port: 8080 }];
+  for (const [address, origin] of Object.entries({
+    "10.1.3.5": { cluster: "c1", region: "eu-west" },
+    "10.2.0.5": { cluster: "c2", region: "us-east" },
+  }))
+    await admin.apply(sliceObject(`web-${origin.cluster}`, "shop/web", origin, ports, [address]));
 });
 after(() => stage[Symbol.asyncDispose]());
 

@@ -35,10 +35,7 @@ export function olderCases(staged: () => ControllerStage): void {
       .plane.admin.request("GET", "/apis/multicluster.x-k8s.io/v1beta1/serviceexports");
     assert.equal(served.status, 404);
     const story = await ServiceCase.open(stage, V1ALPHA1);
-    for (const [id, port] of [
-      ["c1", 80],
-      ["c2", 81],
-    ] as const) {
+    for (const [id, port] of Object.entries({ c1: 80, c2: 81 })) {
       await story.serve(id, {
         ...{ internalTrafficPolicy: "Local", trafficDistribution: "PreferClose" },
         ports: [{ name: "http", port, protocol: "TCP" }],
@@ -47,11 +44,8 @@ export function olderCases(staged: () => ControllerStage): void {
       await story.export(id);
       await story.grow();
     }
-    for (const [id, ready] of [
-      ["c1", "True Ready"],
-      // Port 81 is not a port of the import.
-      ["c2", "False EndpointsLeftOut"],
-    ] as const) {
+    // Port 81 is not a port of the import.
+    for (const [id, ready] of Object.entries({ c1: "True Ready", c2: "False EndpointsLeftOut" })) {
       await story.untilCondition(id, "Valid", "True Valid");
       await story.untilCondition(id, "Ready", ready);
       await story.untilCondition(id, "Conflict", "True PortConflict");

@@ -181,11 +181,8 @@ describe("this release and the last one", { skip: earlierReleaseMissing() ?? fal
       await eventually(async () => {
         const found = await cluster.list(SLICE, namespace, FAILOVER_SLICES);
         const addresses = endpointsOf(found).flatMap((one) => one.addresses);
-        assert.deepEqual(
-          addresses.sort(),
-          addressesOf(nearestOthers(id, ids)),
-          `${id}: ${cluster.log}`,
-        );
+        const nearest = addressesOf(nearestOthers(id, ids));
+        assert.deepEqual(addresses.sort(), nearest, `${id}: ${cluster.log}`);
       }, 30_000);
     }
   }
@@ -223,13 +220,8 @@ describe("this release and the last one on a hub", {
     const untilImported = async (...addresses: readonly string[]) => {
       for (const cluster of stage.clusters) await cluster.untilImported(SERVICE, addresses);
     };
-    for (const [cluster, address] of [
-      [c1, "10.1.0.7"],
-      [c2, "10.2.0.7"],
-    ] as const) {
-      await cluster.serve(SERVICE, [address]);
-      await cluster.export(SERVICE);
-    }
+    await c1.offer(SERVICE, "10.1.0.7");
+    await c2.offer(SERVICE, "10.2.0.7");
     await untilImported("10.1.0.7", "10.2.0.7");
     for (const release of [OURS, earlier]) {
       await using losses = new Witness(c1);
@@ -286,7 +278,7 @@ describe("manifests of this release and the last one", {
 }, () => {
   test("an upgrade and a roll back with kubectl apply: each replaces the other's images, and no field is immutable", async () => {
     await using plane = await ControlPlane.start();
-    using user = new CommandLine({ c1: plane.inlineKubeconfig({ user: "admin" }) });
+    using user = new CommandLine({ c1: plane.inlineKubeconfig() });
     const images = "get daemonsets,deployments -o jsonpath='{..containers[*].image}'";
     for (const overlay of ["mesh", "hub"]) {
       for (const { deploy } of [earlierRelease(), OURS, earlierRelease()]) {

@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
 import { connect, createServer, Socket } from "node:net";
 import type { Namespace } from "../lab/namespace.ts";
 import { Process } from "../lab/process.ts";
@@ -28,7 +29,11 @@ export async function loopback(): Promise<Place> {
     address,
     port,
     spawn: (argv) => new Process([...WITH_PARENT, ...argv]),
-    connect: () => connected(connect(port, address)),
+    connect: async () => {
+      const socket = connect(port, address);
+      await once(socket, "connect"); // Throws what comes as "error" first.
+      return socket;
+    },
     [Symbol.dispose]: () => undefined,
   };
 }
@@ -89,16 +94,6 @@ class Door {
   }
 }
 
-function connected(socket: Socket): Promise<Socket> {
-  return new Promise((resolve, reject) => {
-    socket.once("error", reject);
-    socket.once("connect", () => {
-      socket.off("error", reject);
-      resolve(socket);
-    });
-  });
-}
-
 /**
  * A port that nobody listens on. Below 32768, where the kernel takes ports for outgoing connections: it has to be
  * free still when the API server comes back.
@@ -106,11 +101,8 @@ function connected(socket: Socket): Promise<Socket> {
 async function freePort(address: string): Promise<number> {
   for (;;) {
     const port = 20_000 + Math.floor(Math.random() * 12_000);
-    const server = createServer();
-    const free = await new Promise<boolean>((resolve) => {
-      server.once("error", () => resolve(false));
-      server.listen(port, address, () => resolve(true));
-    });
+    const server = createServer().listen(port, address);
+    const free = await once(server, "listening").then(Boolean, () => false);
     await new Promise<void>((resolve) => server.close(() => resolve()));
     if (free) return port;
   }

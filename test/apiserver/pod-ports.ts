@@ -5,6 +5,7 @@ import { type WebSocket, WebSocketServer } from "ws";
 import { type PageSources, pages } from "../../agent/observe/pages.ts";
 import { HttpServer, type Route } from "../../common/http.ts";
 import { logLines } from "../doubles/log-lines.ts";
+import { manifest } from "../generators/objects.ts";
 import { CertificateAuthority } from "./certificates.ts";
 import type { ControlPlane } from "./control-plane.ts";
 
@@ -35,9 +36,8 @@ export class PodPorts implements AsyncDisposable {
 
   /** Starts it, as the kubelet of the Node `n1`. */
   static async start(plane: ControlPlane): Promise<PodPorts> {
-    const { certificate: cert, key } = new CertificateAuthority("kubelet").certify({
-      name: "kubelet",
-    });
+    const name = "kubelet";
+    const { certificate: cert, key } = new CertificateAuthority(name).certify({ name });
     const server = createServer({ cert, key });
     const ports = new PodPorts(plane, server);
     const sockets = new WebSocketServer({ noServer: true });
@@ -61,7 +61,7 @@ export class PodPorts implements AsyncDisposable {
     server.listen(0, "127.0.0.1");
     await once(server, "listening");
     const { port: Port } = server.address() as AddressInfo;
-    const node = { apiVersion: "v1", kind: "Node", metadata: { name: NODE } };
+    const node = manifest("Node", NODE);
     await plane.admin.apply(node);
     const status = {
       addresses: [{ type: "InternalIP", address: "127.0.0.1" }],
@@ -74,21 +74,13 @@ export class PodPorts implements AsyncDisposable {
   /** A pod of a program, whose pages are on a port of this loopback. */
   async pod(program: string, name: string, port: number, ready = true): Promise<void> {
     const { admin } = this.#plane;
-    const pod = { apiVersion: "v1", kind: "Pod", metadata: { namespace: NAMESPACE, name } };
-    await admin.apply({
-      ...pod,
-      metadata: { ...pod.metadata, labels: { "app.kubernetes.io/name": `clusterset-${program}` } },
-      spec: {
-        nodeName: NODE,
-        automountServiceAccountToken: false,
-        containers: [{ name: program, image: `clusterset-${program}:0.1.0` }],
-      },
-    });
-    const status = {
-      phase: "Running",
-      conditions: [{ type: "Ready", status: ready ? "True" : "False" }],
-    };
-    await admin.patch(pod, { status }, "status");
+    const pod = manifest("Pod", `${NAMESPACE}/${name}`);
+    const labels = { "app.kubernetes.io/name": `clusterset-${program}` };
+    const containers = [{ name: program, image: `clusterset-${program}:0.1.0` }];
+    const spec = { nodeName: NODE, automountServiceAccountToken: false, containers };
+    await admin.apply({ ...pod, metadata: { ...pod.metadata, labels }, spec });
+    const conditions = [{ type: "Ready", status: ready ? "True" : "False" }];
+    await admin.patch(pod, { status: { phase: "Running", conditions } }, "status");
     this.#ports.set(name, port);
   }
 

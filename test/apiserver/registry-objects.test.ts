@@ -1,12 +1,8 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { FAMILIES } from "../../api/address.ts";
 import { objectKey } from "../../api/names.ts";
-import type {
-  ClusterFact,
-  EndpointFact,
-  ExportRecord,
-  SliceFact,
-} from "../../controller/model/facts.ts";
+import type { ClusterFact, ExportRecord, SliceFact } from "../../controller/model/facts.ts";
 import type { Manifest } from "../../controller/model/manifest.ts";
 import { decodeCluster } from "../../controller/registry/decode-cluster.ts";
 import { decodeRecord, decodeSlice } from "../../controller/registry/decode-record.ts";
@@ -69,32 +65,20 @@ for (const [name, record] of [
   ["that says all it may, under the longest names", FULL],
 ] as const) {
   test(`the API server accepts a record ${name}, and it is read as written`, async () => {
-    const { fact, problems } = decodeRecord(
-      await stored(encodeRecord(record, NAMESPACE)),
-      REGISTRY,
-    );
+    const object = await stored(encodeRecord(record, NAMESPACE));
+    const { fact, problems } = decodeRecord(object, REGISTRY);
     assert.deepEqual(problems, []);
     assert.deepEqual(fact, record);
   });
 }
 
-for (const [family, prefix] of [
-  ["IPv4", "10.1.2."],
-  ["IPv6", "fd00::1:"],
-] as const) {
+for (const family of FAMILIES) {
   test(`the API server accepts a full slice of ${family}, and it is read as written`, async () => {
-    const endpoints = Array.from(
-      { length: 100 },
-      (_, i): EndpointFact => ({
-        address: `${prefix}${i + 1}`,
-        ready: i % 2 === 0,
-        serving: i % 3 !== 0,
-        terminating: i % 5 === 0,
-        hostname: `h${i}`,
-        nodeName: `n${i}.example`,
-        zone: `z_${i}`,
-      }),
-    );
+    const prefix = family === "IPv4" ? "10.1.2." : "fd00::1:";
+    const endpoints = Array.from({ length: 100 }, (_, i) => ({
+      ...{ address: `${prefix}${i + 1}`, hostname: `h${i}`, nodeName: `n${i}.example` },
+      ...{ ready: i % 2 === 0, serving: i % 3 !== 0, terminating: i % 5 === 0, zone: `z_${i}` },
+    }));
     const key = objectKey(NAMESPACE, sliceName(FULL.key, family, 399));
     const slice: SliceFact = { key, service: FULL.key, family, ports: FULL.ports, endpoints };
     const { fact, problems } = decodeSlice(await stored(encodeSlice(slice, CLUSTER)), REGISTRY);

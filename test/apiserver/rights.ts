@@ -89,30 +89,24 @@ export function boundTo(
   return withUsers([user], { kind: "ServiceAccount", name: account }, objects);
 }
 
-/** The same objects, with users of a test in the place of all service accounts of a namespace. */
-export function boundToAll(
-  users: readonly string[],
-  namespace: string,
-  objects: readonly RightsObject[],
-): RightsObject[] {
-  const group = { kind: "Group", name: `system:serviceaccounts:${namespace}` };
-  return withUsers(users, group, objects);
+/** The group of all service accounts of a namespace. */
+function accountsOf(namespace: string) {
+  return { kind: "Group", name: `system:serviceaccounts:${namespace}` };
 }
 
+/** The same objects, with users of a test in the place of this subject. */
 function withUsers(
   users: readonly string[],
-  instead: Pick<Subject, "kind" | "name">,
+  { kind, name }: Pick<Subject, "kind" | "name">,
   objects: readonly RightsObject[],
 ): RightsObject[] {
-  return objects.map((object) => {
-    if (object.subjects === undefined) return object;
-    const subjects = object.subjects.flatMap((subject): Subject[] =>
-      subject.kind === instead.kind && subject.name === instead.name
-        ? users.map((name) => ({ kind: "User", apiGroup: RBAC, name }))
-        : [subject],
-    );
-    return { ...object, subjects };
-  });
+  const instead = users.map((user): Subject => ({ kind: "User", apiGroup: RBAC, name: user }));
+  return objects.map(({ subjects, ...object }) => ({
+    ...object,
+    ...(subjects && {
+      subjects: subjects.flatMap((one) => (one.kind === kind && one.name === name ? instead : one)),
+    }),
+  }));
 }
 
 /** The objects that let a user do what the agent does, and nothing else (deploy/rbac/agent.yaml). */
@@ -149,7 +143,7 @@ export function meshRights(
 ): RightsObject[] {
   const files = [...OWN, ...REGISTRY, "mesh/peers.yaml", "mesh/registry.yaml"];
   const objects = boundTo(user, ACCOUNT, rightsIn(files, { cluster: id, release }));
-  return boundToAll([peer], `clusterset-registry-${id}`, objects);
+  return withUsers([peer], accountsOf(`clusterset-registry-${id}`), objects);
 }
 
 /** The objects that let `user` be the controller of a cluster that publishes on a hub. */
@@ -163,5 +157,5 @@ export function hubRights(ids: readonly string[]): RightsObject[] {
   const registries = ids.flatMap((id) =>
     boundTo(id, id, rightsIn(["hub/cluster.yaml"], { cluster: id })),
   );
-  return boundToAll(ids, MEMBERS, [...common, ...registries]);
+  return withUsers(ids, accountsOf(MEMBERS), [...common, ...registries]);
 }

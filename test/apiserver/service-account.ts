@@ -1,3 +1,4 @@
+import { writeFileSync } from "node:fs";
 import { systemClock } from "../../common/clock.ts";
 import type { ApiServer } from "../../common/kubernetes/api-server.ts";
 import { connect } from "../../common/kubernetes/connect.ts";
@@ -12,12 +13,21 @@ const PATIENCE_MS = 60_000;
 const REVIEW = { apiVersion: "authorization.k8s.io/v1", kind: "SelfSubjectRulesReview" };
 
 /** A token of the service account `namespace/name`, as a pod of it has. */
-export async function requestedToken({ admin }: ControlPlane, account: string): Promise<string> {
+async function requestedToken({ admin }: ControlPlane, account: string): Promise<string> {
   const [namespace, name] = account.split("/");
   const path = `/api/v1/namespaces/${namespace}/serviceaccounts/${name}/token`;
   const kind = { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest" };
   const { body } = await admin.request("POST", path, { body: { ...kind, spec: {} } });
   return (body as { readonly status: { readonly token: string } }).status.token;
+}
+
+/** The path of a kubeconfig of the service account `namespace/name`, as a pod of it has. */
+export async function mountedKubeconfig(plane: ControlPlane, account: string): Promise<string> {
+  const user = account.replace(/.*\//, "");
+  const token = await requestedToken(plane, account);
+  const file = `${plane.directory}/${user}.kubeconfig`;
+  writeFileSync(file, plane.inlineKubeconfig({ user, token }), { mode: 0o600 });
+  return file;
 }
 
 /** A service account with a real token, in our own programs' hands: its kubeconfig is text, as in a peer's Secret. */

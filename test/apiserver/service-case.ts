@@ -170,11 +170,7 @@ export class ServiceCase<Cluster extends CaseCluster = CaseCluster> {
     more: object = {},
   ): Promise<void> {
     const family = endpoints[0]?.addresses[0]?.includes(":") ? "IPv6" : "IPv4";
-    const slice = this.reference(
-      "discovery.k8s.io/v1",
-      "EndpointSlice",
-      `hello-${family}`.toLowerCase(),
-    );
+    const slice = this.#slice(`hello-${family}`.toLowerCase());
     await this.in(id).plane.admin.apply({
       ...slice,
       metadata: { ...slice.metadata, labels: { "kubernetes.io/service-name": this.name } },
@@ -201,14 +197,8 @@ export class ServiceCase<Cluster extends CaseCluster = CaseCluster> {
   async unserve(id: string): Promise<void> {
     const { admin } = this.in(id).plane;
     await admin.delete(this.serviceReference);
-    const slice = { apiVersion: "discovery.k8s.io/v1", kind: "EndpointSlice" };
-    const labelSelector = `kubernetes.io/service-name=${this.name}`;
-    const { namespace } = this;
-    for (const { metadata } of await admin.list(
-      { ...slice, metadata: { namespace } },
-      { labelSelector },
-    ))
-      await admin.delete({ ...slice, metadata: { namespace, name: metadata.name } });
+    for (const { metadata } of await this.#labelled(id, "kubernetes.io/service-name"))
+      await admin.delete(this.#slice(metadata.name));
   }
 
   /** Ages have whole seconds: an export created after this is younger. */
@@ -229,21 +219,22 @@ export class ServiceCase<Cluster extends CaseCluster = CaseCluster> {
 
   /** All imported slices in a cluster, also empty ones. */
   async allSlices(id: string): Promise<Slice[]> {
-    const labelSelector = `multicluster.kubernetes.io/service-name=${this.name}`;
-    const { namespace } = this;
-    const slices = {
-      apiVersion: "discovery.k8s.io/v1",
-      kind: "EndpointSlice",
-      metadata: { namespace },
-    };
-    const listed = (await this.in(id).plane.admin.list(slices, { labelSelector })) as (Slice & {
-      readonly endpoints: Slice["endpoints"] | null;
-    })[];
-    // Of an empty list, an API server makes null.
-    const found = listed.map((slice) => ({ ...slice, endpoints: slice.endpoints ?? [] }));
+    const found = await this.#labelled(id, "multicluster.kubernetes.io/service-name");
     const order = ({ addressType, metadata: { labels } }: Slice) =>
       `${addressType} ${labels["multicluster.kubernetes.io/source-cluster"]}`;
     return found.sort((a, b) => (order(a) < order(b) ? -1 : 1));
+  }
+
+  #slice(name?: string) {
+    return this.reference("discovery.k8s.io/v1", "EndpointSlice", name);
+  }
+
+  /** Slices in a cluster of which a label says that they are the Service's. */
+  async #labelled(id: string, label: string): Promise<Slice[]> {
+    const query = { labelSelector: `${label}=${this.name}` };
+    const found = (await this.in(id).plane.admin.list(this.#slice(), query)) as Slice[];
+    // Of an empty list, an API server makes null.
+    return found.map((slice) => ({ ...slice, endpoints: slice.endpoints ?? [] }));
   }
 
   /** The ServiceExport in a cluster. */
@@ -344,12 +335,9 @@ export class ServiceCase<Cluster extends CaseCluster = CaseCluster> {
   async changesSince(id: string, seen: ServiceImport): Promise<Change[]> {
     const mark = await this.settle(id);
     const { resourceVersion } = seen.metadata;
-    const { apiVersion, kind } = this.importReference;
-    const which = { apiVersion, kind, metadata: { namespace: this.namespace } };
     const changes: Change[] = [];
-    for await (const { type, object } of this.in(id).plane.admin.watch(which, {
-      resourceVersion,
-    })) {
+    const { admin } = this.in(id).plane;
+    for await (const { type, object } of admin.watch(this.importReference, { resourceVersion })) {
       if (object.metadata.name === mark) break;
       if (object.metadata.name === this.name) changes.push({ type, to: object as ServiceImport });
     }

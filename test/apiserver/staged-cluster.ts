@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import { manifest } from "../generators/objects.ts";
 import type { Namespace } from "../lab/namespace.ts";
@@ -158,6 +159,12 @@ export class StagedCluster implements AsyncDisposable {
     await this.plane.admin.apply(referenceOf(EXPORT, key));
   }
 
+  /** A Service with these endpoints, and its export. */
+  async offer(key: string, ...addresses: readonly string[]): Promise<void> {
+    await this.serve(key, addresses);
+    await this.export(key);
+  }
+
   /** A namespace. */
   async namespace(name: string): Promise<void> {
     await this.plane.admin.apply(manifest("Namespace", name));
@@ -174,66 +181,62 @@ export class StagedCluster implements AsyncDisposable {
 
   /** Waits until the controller has logged this. */
   async untilLogged(text: string): Promise<void> {
-    await eventually(() => {
-      if (!this.log.includes(text)) throw new Error(`${this.id} never said ${text}:\n${this.log}`);
-    }, PATIENCE_MS);
+    await this.#until(() => assert.ok(this.log.includes(text), text));
   }
 
   /** Waits until nothing has been written for two seconds. */
   async atRest(): Promise<void> {
-    await eventually(async () => {
+    await this.#until(async () => {
       const before = this.writes().length;
       await sleep(2000);
-      if (this.writes().length > before) throw new Error(`${this.id} writes\n${this.log}`);
-    }, PATIENCE_MS);
+      assert.equal(this.writes().length, before);
+    });
   }
 
   /** Waits until the imported endpoints are ready, serving, or neither (`dead`), by address. */
   async untilReady(key: string, expected: Readonly<Record<string, string>>): Promise<void> {
-    await eventually(async () => {
-      const found = Object.fromEntries((await this.#importedEndpoints(key)).map(conditionOf));
-      for (const [address, condition] of Object.entries(expected)) {
-        if (found[address] !== condition) {
-          throw new Error(`${this.id}: ${JSON.stringify(found)}\n${this.log}`);
-        }
-      }
-    }, PATIENCE_MS);
+    await this.#until(async () => {
+      const found = (await this.#importedEndpoints(key)).map(conditionOf);
+      assert.partialDeepStrictEqual(Object.fromEntries(found), expected);
+    });
   }
 
   /** Waits until a condition of an export is so: `True Valid`. */
   async untilCondition(key: string, type: string, expected: string): Promise<void> {
-    await eventually(async () => {
-      const found = await this.condition(key, type);
-      if (found !== expected) {
-        throw new Error(`${this.id}: ${type} of ${key} is ${found}, not ${expected}\n${this.log}`);
-      }
-    }, PATIENCE_MS);
+    await this.#until(async () =>
+      assert.equal(await this.condition(key, type), expected, `${type} of ${key}`),
+    );
   }
 
   /** Waits until an import has a VIP, and slices with just these addresses. */
   async untilImported(key: string, addresses: readonly string[]): Promise<ApiObject> {
-    return eventually(async () => {
+    return this.#until(async () => {
       const found = await this.find(IMPORT, key);
-      const has = (await this.#importedEndpoints(key)).flatMap((one) => one.addresses).sort();
-      const vips = (found?.spec as { ips?: string[] } | undefined)?.ips ?? [];
-      if (found === undefined || vips.length === 0 || has.join() !== [...addresses].sort().join()) {
-        throw new Error(
-          `${this.id}: ${key} has ${vips.join() || "no VIP"} and ${has.join()}, not ${addresses.join()}\n${this.log}`,
-        );
-      }
+      assert.ok(
+        found && ((found.spec as { ips?: string[] }).ips ?? []).length > 0,
+        `VIP of ${key}`,
+      );
+      const has = (await this.#importedEndpoints(key)).flatMap((one) => one.addresses);
+      assert.deepEqual(has.sort(), [...addresses].sort(), key);
       return found;
-    }, PATIENCE_MS);
+    });
   }
 
   /** Waits until there is neither import nor slice of a name. */
   async untilGone(key: string): Promise<void> {
-    await eventually(async () => {
-      const found = await this.find(IMPORT, key);
-      const slices = await this.#importedSlices(key);
-      if (found !== undefined || slices.length > 0) {
-        throw new Error(`${this.id}: ${key} is still there\n${this.log}`);
-      }
-    }, PATIENCE_MS);
+    await this.#until(async () => {
+      assert.equal(await this.find(IMPORT, key), undefined);
+      assert.deepEqual(await this.#importedSlices(key), []);
+    });
+  }
+
+  /** Waits until a check holds; throws with the controller's log if it never does. */
+  async #until<T>(check: () => Promise<T> | T): Promise<T> {
+    try {
+      return await eventually(check, PATIENCE_MS);
+    } catch (error) {
+      throw new Error(`${this.id}:\n${this.log}`, { cause: error });
+    }
   }
 
   /** A condition of an export, as `Status Reason`. */

@@ -10,12 +10,12 @@ export interface User {
 /** May do everything. */
 export const ADMIN = "admin";
 
-export function newUser(name: string): User {
-  return { name, groups: name === ADMIN ? ["system:masters"] : [], token: newToken() };
-}
-
-export function newToken(): string {
-  return randomBytes(16).toString("hex");
+/** A user with a new token. */
+export function newUser(
+  name: string,
+  groups: readonly string[] = name === ADMIN ? ["system:masters"] : [],
+): User {
+  return { name, groups, token: randomBytes(16).toString("hex") };
 }
 
 /** The text of `--token-auth-file`: token, name, uid, groups. */
@@ -26,24 +26,24 @@ export function tokenFile(users: Iterable<User>): string {
   return `${lines.join("\n")}\n`;
 }
 
-/** A kubeconfig of one cluster and one user; what both have besides their names. */
-export function kubeconfigOf(cluster: object, name: string, user: object): object {
-  return {
-    apiVersion: "v1",
-    kind: "Config",
-    clusters: [{ name: "test", cluster }],
-    users: [{ name, user }],
-    contexts: [{ name: "test", context: { cluster: "test", user: name } }],
-    "current-context": "test",
-  };
+/** A context of a kubeconfig, with the cluster and the user of the same name. */
+export interface Context {
+  readonly name: string;
+  readonly cluster: object | undefined;
+  readonly user: object | undefined;
+  readonly namespace?: string | undefined;
 }
 
-/** A kubeconfig that names no file. `ca`: PEM. */
-export function inlineKubeconfigOf(of: {
-  readonly server: string;
-  readonly ca: Buffer;
-  readonly user: Pick<User, "name" | "token">;
-}): object {
-  const cluster = { server: of.server, "certificate-authority-data": of.ca.toString("base64") };
-  return kubeconfigOf(cluster, of.user.name, { token: of.user.token });
+/** The text of a kubeconfig with these contexts, the first of which is the current one. */
+export function kubeconfigOf(...contexts: readonly Context[]): string {
+  return JSON.stringify({
+    apiVersion: "v1",
+    kind: "Config",
+    clusters: contexts.map(({ name, cluster }) => ({ name, cluster })),
+    users: contexts.map(({ name, user }) => ({ name, user })),
+    contexts: contexts.map(({ name, namespace }) => {
+      return { name, context: { cluster: name, user: name, namespace } };
+    }),
+    "current-context": contexts[0]?.name ?? "",
+  });
 }

@@ -9,25 +9,14 @@ import { field, textField } from "../../api/parse/fields.ts";
 import { systemClock } from "../../common/clock.ts";
 import { Credentials } from "../../common/kubernetes/credentials.ts";
 import { HttpApiServer } from "../../common/kubernetes/http-api-server.ts";
-import type { ApiResource } from "../../common/kubernetes/resource.ts";
+import { CONFIG_MAPS, SERVICE_IMPORTS as IMPORTS } from "../../common/kubernetes/kinds.ts";
 import { ApiWriter } from "../../common/kubernetes/writer.ts";
 import { logLines } from "../doubles/log-lines.ts";
+import { manifest } from "../generators/objects.ts";
 import { eventually } from "../stages/agent-process.ts";
 import { apiServerFiles } from "./components.ts";
 import { ControlPlane } from "./control-plane.ts";
 
-const IMPORTS: ApiResource = {
-  group: "multicluster.x-k8s.io",
-  versions: ["v1beta1", "v1alpha1"],
-  resource: "serviceimports",
-  kind: "ServiceImport",
-};
-const CONFIG_MAPS: ApiResource = {
-  group: "",
-  versions: ["v1"],
-  resource: "configmaps",
-  kind: "ConfigMap",
-};
 const WEB = { namespace: "default", name: "web" };
 
 let plane: ControlPlane;
@@ -65,7 +54,9 @@ test("fields of other managers stay, our fields that are no longer applied are d
   assert.ok(seen);
   const second = await writer.apply(IMPORTS, importOf("web", { ours: "2" }), { seen });
   assert.deepEqual(labelsOf(second.object), { ours: "2", theirs: "1" });
-  const third = await writer.apply(IMPORTS, importOf("web", { ours: "2" }), { seen: second.meta });
+  const third = await writer.apply(IMPORTS, importOf("web", { ours: "2" }), {
+    seen: second.meta,
+  });
   assert.deepEqual(third.meta, second.meta);
 });
 
@@ -108,11 +99,10 @@ test("of ten applies that create an object at once, one succeeds and nine confli
 test("an object that was read in another version is neither overwritten nor created", async () => {
   const name = { ...WEB, name: "stale" };
   const { meta } = await writer.apply(IMPORTS, importOf("stale", { a: "1" }));
-  const { meta: second } = await writer.apply(IMPORTS, importOf("stale", { a: "2" }), {
-    seen: meta,
-  });
-  const again = (seen: typeof meta) =>
-    writer.apply(IMPORTS, importOf("stale", { a: "3" }), { seen });
+  const apply = (a: string, seen: typeof meta) =>
+    writer.apply(IMPORTS, importOf("stale", { a }), { seen });
+  const { meta: second } = await apply("2", meta);
+  const again = (seen: typeof meta) => apply("3", seen);
   await assert.rejects(again(meta), { reason: "write-conflict" });
   assert.deepEqual(labelsOf((await writer.get(IMPORTS, name))?.object), { a: "2" });
   await writer.delete(IMPORTS, name, second);
@@ -125,18 +115,19 @@ test("an object that was read in another version is neither overwritten nor crea
 test("a field of another manager is overwritten only with force", async () => {
   const other = new ApiWriter({ api, clock: systemClock, fieldManager: "other" });
   const { meta: seen } = await writer.apply(IMPORTS, importOf("shared", { a: "1" }));
-  const gently = other.apply(IMPORTS, importOf("shared", { a: "2" }), { seen, force: false });
+  const changed = importOf("shared", { a: "2" });
+  const gently = other.apply(IMPORTS, changed, { seen, force: false });
   await assert.rejects(gently, { reason: "write-conflict" });
-  const taken = await other.apply(IMPORTS, importOf("shared", { a: "2" }), { seen });
+  const taken = await other.apply(IMPORTS, changed, { seen });
   assert.deepEqual(labelsOf(taken.object), { a: "2" });
 });
 
 test("a status is applied separately, and does not change the object", async () => {
-  const { meta: seen } = await writer.apply(IMPORTS, importOf("told", { a: "1" }, ["10.99.0.9"]));
+  const first = importOf("told", { a: "1" }, ["10.99.0.9"]);
+  const { meta: seen } = await writer.apply(IMPORTS, first);
   const status = { clusters: [{ cluster: "c1" }] };
-  const metadata = { ...WEB, name: "told" };
-  const manifest = { metadata, status };
-  const { object, meta } = await writer.apply(IMPORTS, manifest, { seen, subresource: "status" });
+  const told = { metadata: { ...WEB, name: "told" }, status };
+  const { object, meta } = await writer.apply(IMPORTS, told, { seen, subresource: "status" });
   assert.deepEqual(field(object, "status"), status);
   assert.deepEqual(field(field(object, "spec"), "ips"), ["10.99.0.9"]);
   assert.deepEqual(labelsOf(object), { a: "1" });
@@ -149,13 +140,8 @@ test("a status is applied separately, and does not change the object", async () 
 test("clusters of a status are stored in the order in which they are applied", async () => {
   const metadata = { ...WEB, name: "ordered" };
   let { meta: seen } = await writer.apply(IMPORTS, importOf("ordered", {}));
-  for (const ids of [
-    ["c1", "c2"],
-    ["c3", "c1", "c2"],
-    ["c2", "c3", "c1"],
-    ["c1", "c3"],
-  ]) {
-    const status = { clusters: ids.map((cluster) => ({ cluster })) };
+  for (const ids of ["c1 c2", "c3 c1 c2", "c2 c3 c1", "c1 c3"]) {
+    const status = { clusters: ids.split(" ").map((cluster) => ({ cluster })) };
     const manifest = { metadata, status };
     const written = await writer.apply(IMPORTS, manifest, { seen, subresource: "status" });
     assert.deepEqual(field(written.object, "status"), status);
@@ -182,9 +168,9 @@ test("an error names the reason for a rejection: invalid, existing, or without i
   await assert.rejects(twice, { reason: "write-conflict" });
   const nowhere = { metadata: { namespace: "nowhere", name: "web" } };
   await assert.rejects(writer.apply(CONFIG_MAPS, nowhere), { reason: "absent" });
-  const metadata = { name: "going" };
-  await plane.admin.create({ apiVersion: "v1", kind: "Namespace", metadata });
-  await plane.admin.delete({ apiVersion: "v1", kind: "Namespace", metadata });
+  const going = manifest("Namespace", "going");
+  await plane.admin.create(going);
+  await plane.admin.delete(going);
   const late = { metadata: { namespace: "going", name: "late" } };
   await assert.rejects(writer.apply(CONFIG_MAPS, late), { reason: "namespace-terminating" });
   await assert.rejects(writer.create(CONFIG_MAPS, late), { reason: "namespace-terminating" });

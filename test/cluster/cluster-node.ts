@@ -27,12 +27,7 @@ export interface NodeOptions {
 }
 
 /** As systemd does: containerd answers a moment before kubelets can use it. */
-const UNTIL_STARTED = [
-  "sh",
-  "-c",
-  'until setpriv --pdeathsig KILL -- "$@"; do sleep 1; done',
-  "sh",
-];
+const WAIT = 'until setpriv --pdeathsig KILL -- "$@"; do sleep 1; done';
 
 /** A Node: a host with containerd, kubelet and kube-proxy. */
 export class ClusterNode {
@@ -66,27 +61,24 @@ export class ClusterNode {
   get object(): object {
     const { plan, cluster, place } = this.#options;
     const podCIDRs = place.podCidrs.map(({ text }) => text);
-    return {
-      apiVersion: "v1",
-      kind: "Node",
-      metadata: {
-        name: this.name,
-        labels: {
-          "kubernetes.io/hostname": this.name,
-          "topology.kubernetes.io/region": cluster.region,
-          "topology.kubernetes.io/zone": plan.zone,
-        },
-      },
-      spec: { podCIDR: podCIDRs[0], podCIDRs },
+    const labels = {
+      "kubernetes.io/hostname": this.name,
+      "topology.kubernetes.io/region": cluster.region,
+      "topology.kubernetes.io/zone": plan.zone,
     };
+    const spec = { podCIDR: podCIDRs[0], podCIDRs };
+    return { apiVersion: "v1", kind: "Node", metadata: { name: this.name, labels }, spec };
   }
 
   /** Joins the cluster: kubelet and kube-proxy start. */
   join(plane: ClusterControlPlane): void {
     const { directory, cluster } = this.#options;
     const files = nodeFiles(directory);
-    writeFileSync(files.kubeletKubeconfig, plane.kubeconfig(nodeUser(this.name)), { mode: 0o600 });
-    writeFileSync(files.kubeProxyKubeconfig, plane.kubeconfig(KUBE_PROXY), { mode: 0o600 });
+    for (const [file, user] of [
+      [files.kubeletKubeconfig, nodeUser(this.name)],
+      [files.kubeProxyKubeconfig, KUBE_PROXY],
+    ] as const)
+      writeFileSync(file, plane.inlineKubeconfig({ user }), { mode: 0o600 });
     writeFileSync(files.kubelet, JSON.stringify(kubeletConfig(directory)));
     const ranges = clusterCidrs(cluster);
     const kubeconfig = files.kubeProxyKubeconfig;
@@ -100,8 +92,7 @@ export class ClusterNode {
     const { directory, place } = this.#options;
     const files = nodeFiles(directory);
     this.#kubelet = this.host.serve("kubelet", [
-      ...UNTIL_STARTED,
-      kubernetesCommand("kubelet"),
+      ...["sh", "-c", WAIT, "sh", kubernetesCommand("kubelet")],
       ...["--config", files.kubelet, "--kubeconfig", files.kubeletKubeconfig],
       ...["--hostname-override", this.name],
       ...["--node-ip", place.addresses.map(({ text }) => text).join(",")],
@@ -144,10 +135,8 @@ export class ClusterNode {
 
   /** Shows why something is not ready. */
   get lastWords(): string {
-    const programs = ["containerd", "kubelet", "kube-proxy"];
-    return programs
-      .map((name) => `--- ${this.name}: ${name}\n${this.host.lastWords(name)}`)
-      .join("\n");
+    const said = (name: string) => `--- ${this.name}: ${name}\n${this.host.lastWords(name)}`;
+    return ["containerd", "kubelet", "kube-proxy"].map(said).join("\n");
   }
 
   async #switchOn(): Promise<void> {

@@ -3,8 +3,11 @@ import { writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
+import { fieldAt } from "../../api/parse/fields.ts";
+import { conditionOf } from "../../cli/view/status.ts";
 import type { ApiClient } from "../apiserver/api-client.ts";
 import { kubernetesCommand } from "../apiserver/commands.ts";
+import { kubeconfigOf } from "../apiserver/user.ts";
 import { manifest } from "../generators/objects.ts";
 import { Lab } from "../lab/lab.ts";
 import { STORE } from "../lab/removal.ts";
@@ -16,25 +19,10 @@ import { type Cut, type CutKind, rulesOf } from "./cut.ts";
 import { type BuiltImage, labImages } from "./images.ts";
 import { Relay } from "./relay.ts";
 import { seedOf } from "./seed.ts";
-import {
-  type ClusterPlan,
-  type ClustersSpec,
-  CONTROL_PLANE,
-  labSpecOf,
-  type NodePlan,
-  plansOf,
-} from "./spec.ts";
+import { type ClusterPlan, type ClustersSpec, CONTROL_PLANE, labSpecOf, plansOf } from "./spec.ts";
 
 /** How long a cluster may take to be ready on a machine that does other things, too. */
 const PATIENCE_MS = 180_000;
-
-interface WithStatus {
-  readonly metadata: { readonly name: string };
-  readonly status?: {
-    readonly readyReplicas?: number;
-    readonly conditions?: readonly { readonly type: string; readonly status: string }[];
-  };
-}
 
 /** One Kubernetes: a control plane, its Nodes, and DNS. */
 export class Cluster {
@@ -120,15 +108,12 @@ export class Cluster {
   }
 
   async #missing(): Promise<string[]> {
-    const nodes = (await this.admin.list({ apiVersion: "v1", kind: "Node" })) as WithStatus[];
-    const waiting = nodes.filter(
-      ({ status }) =>
-        !status?.conditions?.some(({ type, status }) => type === "Ready" && status === "True"),
-    );
-    const dns: WithStatus = await this.admin.get(manifest("Deployment", "kube-system/coredns"));
+    const nodes = await this.admin.list({ apiVersion: "v1", kind: "Node" });
+    const waiting = nodes.filter((node) => conditionOf(node, "Ready")?.status !== "True");
+    const dns = await this.admin.get(manifest("Deployment", "kube-system/coredns"));
     return [
       ...waiting.map(({ metadata }) => metadata.name),
-      ...(dns.status?.readyReplicas === 1 ? [] : ["coredns"]),
+      ...(fieldAt(dns, "status", "readyReplicas") === 1 ? [] : ["coredns"]),
     ];
   }
 }
@@ -173,27 +158,19 @@ export class Clusters implements AsyncDisposable {
     const seed = await seedOf([...(await labImages()), ...(options.images ?? [])]);
     const lab = await Lab.create(labSpecOf(plans));
     const { late } = options;
-    const place = (plan: ClusterPlan, node: NodePlan) => {
-      const found = lab.topology.nodes.find((one) => pathOf(one) === `${plan.id}/${node.place}`);
-      if (found === undefined) throw new Error(`no place for ${node.name}`);
-      return found;
-    };
+    const places = new Map(lab.topology.nodes.map((one) => [pathOf(one), one]));
     const all = plans.map((plan) => {
       const host = lab.node(plan.id, CONTROL_PLANE);
       const names = plan.nodes.map(({ name }) => name);
       const plane = new ClusterControlPlane(host, `${lab.directory}/${plan.id}`, names);
-      const nodes = plan.nodes.map(
-        (node) =>
-          new ClusterNode({
-            plan: node,
-            cluster: plan,
-            place: place(plan, node),
-            namespace: lab.node(plan.id, node.place),
-            group: `${lab.id}/${node.name}`,
-            directory: `${STORE}/${lab.id}/${node.name}`,
-            seed,
-          }),
-      );
+      const nodes = plan.nodes.map((node) => {
+        const place = places.get(`${plan.id}/${node.place}`);
+        if (place === undefined) throw new Error(`no place for ${node.name}`);
+        const namespace = lab.node(plan.id, node.place);
+        const group = `${lab.id}/${node.name}`;
+        const own = { namespace, group, directory: `${STORE}/${group}` };
+        return new ClusterNode({ plan: node, cluster: plan, place, ...own, seed });
+      });
       return new Cluster(plan, plane, nodes, late);
     });
     const clusters = new Clusters(lab, all);
@@ -261,45 +238,13 @@ export class Clusters implements AsyncDisposable {
 
   /** Lets programs on the machine in. */
   async #open(): Promise<void> {
-    const entrances = await Promise.all(
-      this.all.map(async ({ id, plane }) => {
-        const relay = await Relay.open(plane.place);
-        this.#relays.push(relay);
-        return { id, port: relay.port, ...plane.credentials };
-      }),
-    );
-    writeFileSync(this.kubeconfig, kubeconfigOf(entrances), { mode: 0o600 });
+    const contexts = this.all.map(async ({ id, plane }) => {
+      const relay = await Relay.open(plane.place);
+      this.#relays.push(relay);
+      // Its certificate was not made for the loopback.
+      const server = { server: `https://127.0.0.1:${relay.port}`, "tls-server-name": "kubernetes" };
+      return plane.context({ name: id, server });
+    });
+    writeFileSync(this.kubeconfig, kubeconfigOf(...(await Promise.all(contexts))), { mode: 0o600 });
   }
-}
-
-/** A way into a cluster from the machine. */
-export interface Entrance {
-  /** The name of the context, its cluster and its user. */
-  readonly id: string;
-  /** Of the loopback. */
-  readonly port: number;
-  /** PEM. */
-  readonly ca: string;
-  readonly token: string;
-}
-
-/** The text of a kubeconfig with a context for each cluster; the first one is the current one. It names no file. */
-export function kubeconfigOf(entrances: readonly Entrance[]): string {
-  const config = {
-    apiVersion: "v1",
-    kind: "Config",
-    clusters: entrances.map(({ id, port, ca }) => ({
-      name: id,
-      cluster: {
-        server: `https://127.0.0.1:${port}`,
-        "certificate-authority-data": Buffer.from(ca).toString("base64"),
-        // It was not made for the loopback.
-        "tls-server-name": "kubernetes",
-      },
-    })),
-    users: entrances.map(({ id, token }) => ({ name: id, user: { token } })),
-    contexts: entrances.map(({ id }) => ({ name: id, context: { cluster: id, user: id } })),
-    "current-context": entrances[0]?.id,
-  };
-  return `${JSON.stringify(config, undefined, 2)}\n`;
 }

@@ -1,17 +1,15 @@
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { ApiClient } from "../apiserver/api-client.ts";
-import { writeAuditPolicy } from "../apiserver/audit.ts";
 import { kubernetesCommand } from "../apiserver/commands.ts";
 import {
-  apiServerFiles,
   apiServerFlags,
+  argumentsOf,
   Etcd,
   isReady,
+  type ProgramFlags,
   untilReady,
-  writeServiceAccountKey,
 } from "../apiserver/components.ts";
-import { inNamespace, type Place } from "../apiserver/place.ts";
-import { ADMIN, inlineKubeconfigOf, newUser, tokenFile, type User } from "../apiserver/user.ts";
+import { inNamespace } from "../apiserver/place.ts";
+import { Plane } from "../apiserver/plane.ts";
+import { ADMIN, newUser } from "../apiserver/user.ts";
 import type { Namespace } from "../lab/namespace.ts";
 import type { Process } from "../lab/process.ts";
 import { endOf } from "./host.ts";
@@ -33,45 +31,30 @@ export function nodeUser(node: string): string {
  * etcd, kube-apiserver, kube-controller-manager and kube-scheduler of a cluster, on a host of their own. Everybody comes with
  * the rights of a real cluster: RBAC, and the node authorizer.
  */
-export class ClusterControlPlane {
-  /** `https://address:port`, for those in the lab. */
-  readonly url: string;
-  /** May do everything. */
-  readonly admin: ApiClient;
-  readonly place: Place;
-  readonly #directory: string;
-  readonly #users: ReadonlyMap<string, User>;
+export class ClusterControlPlane extends Plane {
   #etcd: Etcd | undefined;
   #programs: Process[] = [];
   readonly #starts: { readonly from: number; readonly until: number }[] = [];
 
   /** `nodes`: the names of the Nodes that may join. */
   constructor(namespace: Namespace, directory: string, nodes: readonly string[]) {
-    this.#directory = directory;
-    this.place = inNamespace(namespace, 6443);
-    this.url = `https://${this.place.address}:${this.place.port}`;
-    const users = [
-      ...[ADMIN, CONTROLLERS, SCHEDULER, KUBE_PROXY].map(newUser),
-      ...nodes.map((node) => ({ ...newUser(nodeUser(node)), groups: ["system:nodes"] })),
-    ];
-    this.#users = new Map(users.map((user) => [user.name, user]));
-    this.admin = new ApiClient({
-      url: this.url,
-      connect: () => this.place.connect(),
-      caFile: apiServerFiles(directory).ca,
-      token: () => this.#user(ADMIN).token,
-    });
+    super(inNamespace(namespace, 6443), directory, [
+      ...[ADMIN, CONTROLLERS, SCHEDULER, KUBE_PROXY].map((name) => newUser(name)),
+      ...nodes.map((node) => newUser(nodeUser(node), ["system:nodes"])),
+    ]);
   }
 
   /** Starts all of it, the first time or after `kill`, with the same data; returns when the API server is ready. */
   async start(): Promise<void> {
     if (this.#programs.length > 0) throw new Error(`${this.url} runs`);
-    const files = apiServerFiles(this.#directory);
     const from = Date.now();
-    if (this.#etcd === undefined) this.#prepare();
-    this.#etcd = await Etcd.start(this.place, this.#directory);
+    if (this.#etcd === undefined) {
+      this.prepare();
+      this.writeTokens();
+    }
+    this.#etcd = await Etcd.start(this.place, this.directory);
     const server = this.#spawn("kube-apiserver", {
-      ...apiServerFlags(this.place, this.#directory, this.#etcd.url),
+      ...apiServerFlags(this.place, this.directory, this.#etcd.url),
       "authorization-mode": "Node,RBAC",
       "enable-admission-plugins": "NodeRestriction",
       "service-account-issuer": "https://kubernetes.default.svc.cluster.local",
@@ -88,16 +71,16 @@ export class ClusterControlPlane {
     const common = { "leader-elect": false, "secure-port": 0 };
     this.#spawn("kube-controller-manager", {
       ...common,
-      kubeconfig: this.#write(CONTROLLERS),
+      kubeconfig: this.#kubeconfig(CONTROLLERS),
       // The lab assigns the pod ranges of Nodes.
       controllers: "*,-nodeipam",
       // It would make its default, below /usr.
-      "flex-volume-plugin-dir": `${this.#directory}/plugins`,
-      "service-account-private-key-file": files.key,
-      "root-ca-file": files.ca,
+      "flex-volume-plugin-dir": `${this.directory}/plugins`,
+      "service-account-private-key-file": this.files.key,
+      "root-ca-file": this.files.ca,
       "use-service-account-credentials": true,
     });
-    this.#spawn("kube-scheduler", { ...common, kubeconfig: this.#write(SCHEDULER) });
+    this.#spawn("kube-scheduler", { ...common, kubeconfig: this.#kubeconfig(SCHEDULER) });
   }
 
   /** Kills everything, also etcd. */
@@ -118,21 +101,9 @@ export class ClusterControlPlane {
     for (const program of this.#programs) program.signal("SIGCONT");
   }
 
-  /** The text of a user's kubeconfig. It names no file. */
-  kubeconfig(user: string): string {
-    const ca = readFileSync(apiServerFiles(this.#directory).ca);
-    return JSON.stringify(inlineKubeconfigOf({ server: this.url, ca, user: this.#user(user) }));
-  }
-
-  /** Credentials: the certificate of its authority (PEM), and the admin's token. */
-  get credentials(): { readonly ca: string; readonly token: string } {
-    const ca = readFileSync(apiServerFiles(this.#directory).ca, "utf8");
-    return { ca, token: this.#user(ADMIN).token };
-  }
-
   /** Requests of all users but the admin, one JSON object a line. */
   get auditFile(): string {
-    return apiServerFiles(this.#directory).audit;
+    return this.files.audit;
   }
 
   /**
@@ -145,9 +116,8 @@ export class ClusterControlPlane {
 
   /** Shows why something is not ready. */
   get lastWords(): string {
-    return PROGRAMS.map((name) => `--- ${this.url}: ${name}\n${endOf(this.#logOf(name))}`).join(
-      "\n",
-    );
+    const wordsOf = (name: (typeof PROGRAMS)[number]) => endOf(this.#logOf(name));
+    return PROGRAMS.map((name) => `--- ${this.url}: ${name}\n${wordsOf(name)}`).join("\n");
   }
 
   /** Lets go of it. Whoever removes the lab kills it. */
@@ -156,38 +126,22 @@ export class ClusterControlPlane {
     this.place[Symbol.dispose]();
   }
 
-  #prepare(): void {
-    const files = apiServerFiles(this.#directory);
-    mkdirSync(this.#directory, { recursive: true, mode: 0o700 });
-    writeServiceAccountKey(files.key);
-    writeAuditPolicy(files.auditPolicy);
-    writeFileSync(files.tokens, tokenFile(this.#users.values()), { mode: 0o600 });
-  }
-
-  #spawn(
-    name: (typeof PROGRAMS)[number],
-    flags: Readonly<Record<string, string | number | boolean>>,
-  ): Process {
-    const argv = Object.entries(flags).map(([flag, value]) => `--${flag}=${value}`);
+  #spawn(name: (typeof PROGRAMS)[number], flags: ProgramFlags): Process {
     const logging = ["sh", "-c", `exec "$@" >>'${this.#logOf(name)}' 2>&1`, "sh"];
-    const program = this.place.spawn([...logging, kubernetesCommand(name), ...argv]);
+    const argv = [...logging, kubernetesCommand(name), ...argumentsOf(flags)];
+    const program = this.place.spawn(argv);
     this.#programs.push(program);
     return program;
   }
 
   #logOf(program: (typeof PROGRAMS)[number]): string {
-    return `${this.#directory}/${program}.log`;
+    return `${this.directory}/${program}.log`;
   }
 
-  #write(user: string): string {
-    const path = `${this.#directory}/${user.replaceAll(":", "-")}.kubeconfig`;
-    writeFileSync(path, this.kubeconfig(user), { mode: 0o600 });
+  /** The path of a user's kubeconfig. */
+  #kubeconfig(user: string): string {
+    const path = `${this.directory}/${user.replaceAll(":", "-")}.kubeconfig`;
+    this.write(path, this.inlineKubeconfig({ user }));
     return path;
-  }
-
-  #user(name: string): User {
-    const user = this.#users.get(name);
-    if (user === undefined) throw new Error(`${this.url}: there is no user ${name}`);
-    return user;
   }
 }

@@ -1,8 +1,14 @@
+import { manifest } from "../generators/objects.ts";
 import { COREDNS_IMAGE } from "./images.ts";
 import { CLUSTER_DNS } from "./node-files.ts";
 
 const LABELS = { "k8s-app": "kube-dns" };
 const OWN = { namespace: "kube-system", name: "coredns" };
+const PORTS = [
+  { name: "dns", port: 53, protocol: "UDP" },
+  { name: "dns-tcp", port: 53, protocol: "TCP" },
+  { name: "metrics", port: 9153, protocol: "TCP" },
+];
 
 /** It serves the cluster's names, and no others: there is no upstream server. */
 const COREFILE = `.:53 {
@@ -30,36 +36,22 @@ export function corednsObjects(): object[] {
     { apiGroups: [""], resources: ["services", "pods", "namespaces"] },
     { apiGroups: ["discovery.k8s.io"], resources: ["endpointslices"] },
   ].map((rule) => ({ ...rule, verbs: ["list", "watch"] }));
-  const role = { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole" };
+  const name = "system:coredns";
+  const role = { apiVersion: "rbac.authorization.k8s.io/v1", metadata: { name } };
+  const ports = PORTS.map((one) => ({ ...one, targetPort: one.port }));
   return [
-    { apiVersion: "v1", kind: "ServiceAccount", metadata: OWN },
+    { ...manifest("ServiceAccount", "kube-system/coredns") },
+    { ...role, kind: "ClusterRole", rules },
     {
-      apiVersion: "rbac.authorization.k8s.io/v1",
-      kind: "ClusterRole",
-      metadata: { name: "system:coredns" },
-      rules,
-    },
-    {
-      apiVersion: "rbac.authorization.k8s.io/v1",
-      kind: "ClusterRoleBinding",
-      metadata: { name: "system:coredns" },
-      roleRef: { ...role, name: "system:coredns" },
+      ...{ ...role, kind: "ClusterRoleBinding" },
+      roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name },
       subjects: [{ kind: "ServiceAccount", ...OWN }],
     },
-    { apiVersion: "v1", kind: "ConfigMap", metadata: OWN, data: { Corefile: COREFILE } },
+    { ...manifest("ConfigMap", "kube-system/coredns"), data: { Corefile: COREFILE } },
     {
-      apiVersion: "v1",
-      kind: "Service",
+      ...{ apiVersion: "v1", kind: "Service" },
       metadata: { namespace: "kube-system", name: "kube-dns", labels: LABELS },
-      spec: {
-        clusterIP: CLUSTER_DNS,
-        selector: LABELS,
-        ports: [
-          { name: "dns", port: 53, protocol: "UDP", targetPort: 53 },
-          { name: "dns-tcp", port: 53, protocol: "TCP", targetPort: 53 },
-          { name: "metrics", port: 9153, protocol: "TCP", targetPort: 9153 },
-        ],
-      },
+      spec: { clusterIP: CLUSTER_DNS, selector: LABELS, ports },
     },
     deployment(),
   ];
@@ -73,11 +65,7 @@ function deployment(): object {
     imagePullPolicy: "Never",
     args: ["-conf", "/etc/coredns/Corefile"],
     volumeMounts: [{ name: "config-volume", mountPath: "/etc/coredns", readOnly: true }],
-    ports: [
-      { name: "dns", containerPort: 53, protocol: "UDP" },
-      { name: "dns-tcp", containerPort: 53, protocol: "TCP" },
-      { name: "metrics", containerPort: 9153, protocol: "TCP" },
-    ],
+    ports: PORTS.map(({ port, ...one }) => ({ ...one, containerPort: port })),
     livenessProbe: { ...probe("/health", 8080), initialDelaySeconds: 60, timeoutSeconds: 5 },
     // Tests wait for DNS: it is probed more often than kubeadm's.
     readinessProbe: { ...probe("/ready", 8181), periodSeconds: 1 },
@@ -87,24 +75,17 @@ function deployment(): object {
       readOnlyRootFilesystem: true,
     },
   };
-  const items = [{ key: "Corefile", path: "Corefile" }];
+  const configMap = { name: "coredns", items: [{ key: "Corefile", path: "Corefile" }] };
+  const pod = {
+    priorityClassName: "system-cluster-critical",
+    serviceAccountName: "coredns",
+    dnsPolicy: "Default",
+    containers: [container],
+    volumes: [{ name: "config-volume", configMap }],
+  };
+  const metadata = { labels: LABELS };
   return {
-    apiVersion: "apps/v1",
-    kind: "Deployment",
-    metadata: { ...OWN, labels: LABELS },
-    spec: {
-      replicas: 1,
-      selector: { matchLabels: LABELS },
-      template: {
-        metadata: { labels: LABELS },
-        spec: {
-          priorityClassName: "system-cluster-critical",
-          serviceAccountName: "coredns",
-          dnsPolicy: "Default",
-          containers: [container],
-          volumes: [{ name: "config-volume", configMap: { name: "coredns", items } }],
-        },
-      },
-    },
+    ...{ apiVersion: "apps/v1", kind: "Deployment", metadata: { ...OWN, ...metadata } },
+    spec: { replicas: 1, selector: { matchLabels: LABELS }, template: { metadata, spec: pod } },
   };
 }

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { existsSync, readdirSync } from "node:fs";
 import { test } from "node:test";
 import { cgroupTrees } from "../lab/cgroups.ts";
-import { Process } from "../lab/process.ts";
-import { SCRATCH, STORE, textAt } from "../lab/removal.ts";
+import { Process, textAt } from "../lab/process.ts";
+import { SCRATCH, STORE } from "../lab/removal.ts";
 import { eventually } from "../stages/agent-process.ts";
 
 for (const moment of [/^csp-/, /^up$/]) {

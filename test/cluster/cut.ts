@@ -17,12 +17,10 @@ export interface Cut {
  * connections.
  */
 export function rulesOf(topology: Topology, cuts: readonly Cut[]): string {
-  const rules = cuts
-    .flatMap((cut) => pairsOf(topology, cut))
-    .flatMap(([a, b]) => {
-      if (a.length === 0 || b.length === 0) return [];
-      return [dropBetween(a, b), dropBetween(b, a)];
-    });
+  const pairs = cuts.flatMap((cut) => pairsOf(topology, cut));
+  const rules = pairs
+    .filter(([a, b]) => a.length > 0 && b.length > 0)
+    .flatMap(([a, b]) => [dropBetween(a, b), dropBetween(b, a)]);
   return `table inet cuts
 delete table inet cuts
 table inet cuts {

@@ -70,11 +70,13 @@ export async function build(recipe: Recipe): Promise<BuiltImage> {
       cpSync(path, target, { recursive: true, dereference: true });
     }
     const how = ["--isolation", "chroot", "--pull-never", "--layers"];
-    await buildah("bud", ...how, ...args, "--tag", tag, work);
+    await apart("buildah", "bud", ...how, ...args, "--tag", tag, work);
     if (isBase) writeFileSync(`${work}/archive.tar`, "");
-    else await buildah("push", tag, `oci-archive:${work}/archive.tar:${tag}`);
+    else await apart("buildah", "push", tag, `oci-archive:${work}/archive.tar:${tag}`);
     renameSync(`${work}/archive.tar`, archive);
-    await removeUnnamed();
+    // Images whose name another one has taken, and their layers, unless others have them, too; and, before, containers of builds
+    // that were killed, which keep them. In one go: no build is under way, and none is killed in between.
+    await apart("sh", "-c", "buildah rm --all && buildah rmi --prune");
   } finally {
     rmSync(work, { recursive: true });
   }
@@ -88,38 +90,15 @@ export async function build(recipe: Recipe): Promise<BuiltImage> {
  */
 const APART = 'mount --bind "$1" /var/lib && mount -t tmpfs tmpfs /run && shift && exec "$@"';
 
-async function buildah(...args: readonly string[]): Promise<void> {
-  await apart("buildah", ...args);
-}
-
-/**
- * Removes images whose name another one has taken, and their layers, unless others have them, too; and, before, containers
- * of builds that were killed, which keep them. In one go: no build is under way, and none is killed in between.
- */
-async function removeUnnamed(): Promise<void> {
-  await apart("sh", "-c", "buildah rm --all && buildah rmi --prune");
-}
-
 async function apart(...args: readonly string[]): Promise<void> {
   mkdirSync(`${STORAGE}/lib`, { recursive: true });
   const config = `${STORAGE}/containers.conf`;
   writeFileSync(config, `[network]\nnetwork_config_dir = "/run/networks"\n`);
   // One at a time: two would not see what the other has mounted.
-  const alone = [`${STORAGE}/lock`, "unshare"];
-  const argv = [
-    ...alone,
-    "--mount",
-    "--propagation",
-    "private",
-    "sh",
-    "-c",
-    APART,
-    "sh",
-    `${STORAGE}/lib`,
-  ];
+  const alone = [`${STORAGE}/lock`, "unshare", "--mount", "--propagation", "private"];
+  const argv = [...alone, "sh", "-c", APART, "sh", `${STORAGE}/lib`, ...args];
   const env = { ...process.env, CONTAINERS_CONF: config };
-  const limits = { maxBuffer: 64 * 1024 * 1024 };
-  await promisify(execFile)("flock", [...argv, ...args], { env, ...limits });
+  await promisify(execFile)("flock", argv, { env, maxBuffer: 64 * 1024 * 1024 });
 }
 
 /** Programs, too, by what is in them: another copy of the same is no reason to build everything anew. */

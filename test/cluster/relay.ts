@@ -1,4 +1,5 @@
-import { createServer, type Server, type Socket } from "node:net";
+import { once } from "node:events";
+import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import type { Place } from "../apiserver/place.ts";
 
 /**
@@ -25,17 +26,12 @@ export class Relay implements Disposable {
   /** Listens at a port that is free. */
   static async open(place: Place): Promise<Relay> {
     const relay = new Relay(place);
-    await new Promise<void>((resolve, reject) => {
-      relay.#server.once("error", reject);
-      relay.#server.listen(0, "127.0.0.1", resolve);
-    });
+    await once(relay.#server.listen(0, "127.0.0.1"), "listening");
     return relay;
   }
 
   get port(): number {
-    const address = this.#server.address();
-    if (address === null || typeof address === "string") throw new Error("the relay is closed");
-    return address.port;
+    return (this.#server.address() as AddressInfo).port;
   }
 
   [Symbol.dispose](): void {

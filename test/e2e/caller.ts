@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import type { ClusterNode } from "../cluster/cluster-node.ts";
+import { PROBE_IMAGE } from "../cluster/images.ts";
+import { manifest } from "../generators/objects.ts";
 import { eventually } from "../stages/agent-process.ts";
 import type { Clusterset } from "./clusterset.ts";
 
@@ -64,32 +66,20 @@ export class Caller {
     const { cluster, namespace, name, target, rate = RATE, node } = options;
     const { timeoutMs = 2_000, hold = false } = options;
     const way = hold ? ["--hold"] : ["--for", `${AT_MOST_S}`, "--rate", `${rate}`];
-    const manifest = {
-      apiVersion: "v1",
-      kind: "Pod",
-      metadata: { name, namespace },
-      spec: {
-        restartPolicy: "Never",
-        ...(node === undefined ? {} : { nodeName: node }),
-        containers: [
-          {
-            name: "request",
-            image: "lab.local/probe:1",
-            command: ["node", "/app/request/request.ts"],
-            args: [...way, "--timeout", `${timeoutMs}`, `${target}#${name}`],
-          },
-        ],
-      },
+    const container = {
+      name: "request",
+      image: PROBE_IMAGE,
+      command: ["node", "/app/request/request.ts"],
+      args: [...way, "--timeout", `${timeoutMs}`, `${target}#${name}`],
     };
-    const kubectl = (args: readonly string[], stdin?: string) =>
-      set.clusters.kubectl(
-        cluster,
-        ["-n", namespace, ...args],
-        stdin === undefined ? {} : { stdin },
-      );
-    await kubectl(["apply", "-f", "-"], JSON.stringify(manifest));
-    await kubectl(["wait", "--for=condition=Ready", "--timeout=60s", `pod/${name}`]);
-    const pod = JSON.parse(await kubectl(["get", "pod", name, "-o", "json"]));
+    const place = node === undefined ? {} : { nodeName: node };
+    const spec = { restartPolicy: "Never", ...place, containers: [container] };
+    const stdin = JSON.stringify({ ...manifest("Pod", `${namespace}/${name}`), spec });
+    const kubectl = (...args: readonly string[]) =>
+      set.clusters.kubectl(cluster, ["-n", namespace, ...args], { stdin });
+    await kubectl("apply", "-f", "-");
+    await kubectl("wait", "--for=condition=Ready", "--timeout=60s", `pod/${name}`);
+    const pod = JSON.parse(await kubectl("get", "pod", name, "-o", "json"));
     const { nodes } = set.clusters.cluster(cluster);
     const found = nodes.find((one) => one.name === pod.spec.nodeName);
     if (found === undefined) throw new Error(`${cluster} has no node ${pod.spec.nodeName}`);
@@ -124,11 +114,8 @@ export class Caller {
     // Nothing sums up a connection.
     if (this.#options.hold) return this.calls();
     return eventually(async () => {
-      const lines = await this.#said();
-      assert.ok(
-        lines.some((line) => "total" in line),
-        `${name} does not end`,
-      );
+      const isOver = (await this.#said()).some((line) => "total" in line);
+      assert.ok(isOver, `${name} does not end`);
       return this.calls();
     }, PATIENCE_MS);
   }

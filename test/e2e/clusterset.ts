@@ -1,11 +1,15 @@
+import assert from "node:assert/strict";
 import { Clusters, type ClustersOptions } from "../cluster/clusters.ts";
 import { clusterCidrs } from "../cluster/spec.ts";
+import { manifest } from "../generators/objects.ts";
+import { eventually } from "../stages/agent-process.ts";
 import { assertNone, type Denied, deniedIn } from "./denied.ts";
 import { blockWith, functionOf } from "./guide.ts";
 import { productImages } from "./images.ts";
 import { Kustomization } from "./kustomization.ts";
 import { paste } from "./reader.ts";
 
+const PATIENCE_MS = 60_000;
 /** Longer than a rollout takes on a machine that does other things, too. */
 const ROLLOUT = "--timeout=180s";
 
@@ -80,6 +84,17 @@ kubectl --context ${id} -n clusterset-proxy rollout status ${ROLLOUT} deployment
     await this.shell(`${blockWith("mesh-or-hub.md", "registry_kubeconfig()")}
 ${functionOf("install.md", "introduce")}
 introduce ${id} ${plane.url} ${clusterCidrs(plan).join()} ${peer}`);
+  }
+
+  /** The IPv4 VIP of an import, `namespace/name`, as soon as it has one. */
+  vipOf(id: string, key: string): Promise<string> {
+    const { admin } = this.clusters.cluster(id);
+    return eventually(async () => {
+      const { spec } = await admin.get(manifest("ServiceImport", key));
+      const [vip = ""] = (spec as { ips?: string[] }).ips ?? [];
+      assert.match(vip, /^241\./);
+      return vip;
+    }, PATIENCE_MS);
   }
 
   /** Runs the commands of a person, in the top folder of the repository. Gives what was printed; throws if one fails. */

@@ -10,17 +10,12 @@ const SETTLED = 20;
 /** Longer than Kubernetes takes to give a node up (50 s), on a machine that does other things, too. */
 const PATIENCE_MS = 180_000;
 
-/** What something did to the calls of some callers. Times in ms since it was begun. */
+/** What something did to the calls of some callers: how many failed. */
 export interface Effect {
-  readonly calls: number;
   /** By their word: "timeout". */
   readonly failed: Readonly<Record<string, number>>;
   /** Of those, the ones that began after the action was done. */
   readonly failedLater: number;
-  /** When the last call began that failed, or reached a wrong pod. */
-  readonly settledAfter: number;
-  /** Of those that were answered, the one that waited longest. */
-  readonly slowest: number;
 }
 
 /**
@@ -39,12 +34,17 @@ export async function effectOf(
   const acted = now();
   await untilAnswered(callers, expected, acted);
   const calls = (await Promise.all(callers.map((one) => one.callsSince(since)))).flat();
-  const effect = judge(calls, since, expected, acted);
-  const { failed, settledAfter, slowest } = effect;
+  const failed: Record<string, number> = {};
+  for (const { error } of calls) if (error !== undefined) failed[error] = (failed[error] ?? 0) + 1;
+  const others = calls.filter((call) => !isBy(call, expected)).map(({ at }) => at - since);
+  const settledAfter = Math.max(0, ...others);
+  const answered = calls.filter(({ error }) => error === undefined);
+  const slowest = Math.max(0, ...answered.map(({ ms }) => ms));
   const times = `from ${Math.round(settledAfter)} ms on (done after ${Math.round(acted - since)})`;
   const costs = `${calls.length} calls, failed: ${JSON.stringify(failed)}, slowest ${Math.round(slowest)} ms`;
   t.diagnostic(`${what}: all answered by ${expected.source} ${times}; ${costs}`);
-  return effect;
+  const failedLater = calls.filter(({ at, error }) => error !== undefined && at > acted).length;
+  return { failed, failedLater };
 }
 
 /** Waits until the latest calls of each, begun since then, were answered by those, and none hangs. */
@@ -73,28 +73,6 @@ export async function untilAnswered(
     }
     await sleep(250);
   }
-}
-
-/** PURE. */
-export function judge(
-  calls: readonly Call[],
-  since: number,
-  expected: RegExp,
-  acted = since,
-): Effect {
-  const failed: Record<string, number> = {};
-  for (const { error } of calls) {
-    if (error !== undefined) failed[error] = (failed[error] ?? 0) + 1;
-  }
-  const others = calls.filter((call) => !isBy(call, expected)).map(({ at }) => at - since);
-  const answered = calls.filter(({ error }) => error === undefined).map(({ ms }) => ms);
-  return {
-    calls: calls.length,
-    failed,
-    failedLater: calls.filter(({ at, error }) => error !== undefined && at > acted).length,
-    settledAfter: Math.max(0, ...others),
-    slowest: Math.max(0, ...answered),
-  };
 }
 
 function isBy({ name }: Call, by: RegExp): boolean {

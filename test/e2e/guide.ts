@@ -50,9 +50,7 @@ interface Block {
 
 /** The command blocks of a guide, or of one section. Throws if there are none. */
 export function stepsOf(guide: string, heading?: string): Step[] {
-  const blocks = fencedIn(guide).filter(
-    (block) => heading === undefined || block.heading === heading,
-  );
+  const blocks = fencedIn(guide).filter((one) => heading === undefined || one.heading === heading);
   const steps = blocks.flatMap(({ mark, text }, i): Step[] => {
     if (mark !== "sh" && mark !== "sh node") return [];
     const next = blocks[i + 1];
@@ -66,9 +64,7 @@ export function stepsOf(guide: string, heading?: string): Step[] {
 /** The headings of a guide, or of one section, below which there are commands. */
 export function headingsWithCommands(guide: string, section?: string): string[] {
   const marks = ["sh", "sh node"];
-  const blocks = fencedIn(guide).filter(
-    (block) => section === undefined || block.section === section,
-  );
+  const blocks = fencedIn(guide).filter((one) => section === undefined || one.section === section);
   const headings = blocks.flatMap(({ heading, mark }) => (marks.includes(mark) ? [heading] : []));
   return [...new Set(headings)];
 }

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempDisposableSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { VERSION } from "../../common/version.ts";
@@ -20,7 +20,9 @@ export async function programImages(): Promise<BuiltImage[]> {
 /** All images of a release: besides the programs, the server and the client of the guide for drills. */
 export async function productImages(): Promise<BuiltImage[]> {
   const base = await nodeImage();
-  return [...(await programImages()), await demo("serve", base), await demo("request", base)];
+  // Those of demos and drills have nothing that is to be built before.
+  const demo = (name: string) => image(name, RELEASE, `images/${name}`, base);
+  return [...(await programImages()), await demo("serve"), await demo("request")];
 }
 
 /** The images of the next release: the same sources, whose programs report its version. */
@@ -30,32 +32,33 @@ export async function nextImages(): Promise<BuiltImage[]> {
 
 /** The images of agent and controller. */
 async function programs(base: BuiltImage, version: string): Promise<BuiltImage[]> {
-  const folder = mkdtempSync(join(tmpdir(), "clusterset-proxy-images-"));
-  try {
-    const dist = join(folder, "dist");
-    for (const program of ["agent", "controller"] as const) {
-      const [file = ""] = await buildProgram(program, dist);
-      setVersion(file, version);
-    }
-    copyNative(dist);
-    const args = [`--build-arg=NODE_IMAGE=${base.tag}`, "--build-arg=DIST=prebuilt"];
-    const common = { context: [dist], base, args };
-    return [
-      await build({
-        // What a kubelet makes of a name without a registry.
-        tag: `docker.io/library/clusterset-agent:${version}`,
-        folder: join(ROOT, "Dockerfile.agent"),
-        ...common,
-      }),
-      await build({
-        tag: `docker.io/library/clusterset-controller:${version}`,
-        folder: join(ROOT, "images/controller"),
-        ...common,
-      }),
-    ];
-  } finally {
-    rmSync(folder, { recursive: true });
+  using folder = mkdtempDisposableSync(join(tmpdir(), "clusterset-proxy-images-"));
+  const dist = join(folder.path, "dist");
+  for (const program of ["agent", "controller"] as const) {
+    const [file = ""] = await buildProgram(program, dist);
+    setVersion(file, version);
   }
+  copyNative(dist);
+  return [
+    await image("agent", version, "Dockerfile.agent", base, dist),
+    await image("controller", version, "images/controller", base, dist),
+  ];
+}
+
+/** An image of ours by a Dockerfile; `dist`: with the programs in this folder, which are built already. */
+function image(
+  name: string,
+  version: string,
+  path: string,
+  base: BuiltImage,
+  dist?: string,
+): Promise<BuiltImage> {
+  const args = [`--build-arg=NODE_IMAGE=${base.tag}`];
+  // What a kubelet makes of a name without a registry.
+  const tag = `docker.io/library/clusterset-${name}:${version}`;
+  const image = { tag, folder: join(ROOT, path), base };
+  if (dist === undefined) return build({ ...image, context: [], args });
+  return build({ ...image, context: [dist], args: [...args, "--build-arg=DIST=prebuilt"] });
 }
 
 /** Makes a bundled program report another version than that of the sources. */
@@ -66,15 +69,4 @@ function setVersion(file: string, version: string): void {
   ).split(`name: "clusterset-proxy", version: "${VERSION}"`);
   assert.equal(more.length, 0, `${file} has several versions`);
   writeFileSync(file, `${before}name: "clusterset-proxy", version: "${version}"${after}`);
-}
-
-/** An image of demos and drills: sources, and nothing to be built before. */
-function demo(name: string, base: BuiltImage): Promise<BuiltImage> {
-  return build({
-    tag: `docker.io/library/clusterset-${name}:${RELEASE}`,
-    folder: join(ROOT, "images", name),
-    context: [],
-    base,
-    args: [`--build-arg=NODE_IMAGE=${base.tag}`],
-  });
 }

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
+import { fieldAt } from "../../api/parse/fields.ts";
 import { Clusters } from "../cluster/clusters.ts";
+import { manifest } from "../generators/objects.ts";
 import { eventually } from "../stages/agent-process.ts";
 import { deniedIn, oursIn } from "./denied.ts";
 import { blocksOf, blockWith } from "./guide.ts";
@@ -37,9 +39,9 @@ describe("the guides for installing and uninstalling", () => {
     const said = await reader.follow("Install by hand");
     assert.match(said, /daemon set "clusterset-agent" successfully rolled out/);
     for (const cluster of [HERE, THERE]) {
-      const pods = await podsOf(cluster);
+      const pods = await podsOf(cluster, "clusterset-proxy");
       const places = (app: string) =>
-        pods.filter(({ name }) => name.startsWith(app)).map(({ node }) => node);
+        pods.filter(([name = ""]) => name.startsWith(app)).map(([, node = ""]) => node);
       const nodes = clusters.cluster(cluster).nodes.map(({ name }) => name);
       assert.deepEqual(places("clusterset-agent").sort(), nodes);
       // Apart, as there is room.
@@ -54,9 +56,7 @@ describe("the guides for installing and uninstalling", () => {
     // Three by the address, one by the name, and those that were made until one was answered.
     const answers = said.split("\n").filter((line) => line.includes('"name"'));
     assert.ok(answers.length >= 5, said);
-    const servers = JSON.parse(
-      await clusters.kubectl(THERE, ["-n", "shop", "get", "pods", "-l", "app=web", "-o", "json"]),
-    ).items.map(({ metadata }: { metadata: { name: string } }) => metadata.name);
+    const servers = (await podsOf(THERE, "shop")).map(([name = ""]) => name);
     for (const line of answers) assert.ok(servers.includes(JSON.parse(line).name), line);
     for (const [node, rules] of await rulesOfNodes(clusters)) {
       const tier = node.startsWith(HERE) ? "global" : "local";
@@ -67,14 +67,10 @@ describe("the guides for installing and uninstalling", () => {
   test("no request of agents, controllers or peers was denied", () => {
     for (const { id, plane } of clusters.all) {
       const peer = id === HERE ? THERE : HERE;
-      assert.deepEqual(
-        [...oursIn(plane.auditFile)].sort(),
-        [
-          "clusterset-proxy:clusterset-agent",
-          "clusterset-proxy:clusterset-controller",
-          `clusterset-registry-${id}:${peer}`,
-        ].map((name) => `system:serviceaccount:${name}`),
-      );
+      const own = ["agent", "controller"].map((name) => `clusterset-proxy:clusterset-${name}`);
+      const users = [...own, `clusterset-registry-${id}:${peer}`];
+      const accounts = users.map((name) => `system:serviceaccount:${name}`);
+      assert.deepEqual([...oursIn(plane.auditFile)].sort(), accounts);
       assert.deepEqual(deniedIn(plane.auditFile), []);
     }
   });
@@ -93,26 +89,18 @@ describe("the guides for installing and uninstalling", () => {
         await one.follow("4. Clean the nodes");
       }),
     );
-    for (const cluster of [HERE, THERE]) {
-      assert.deepEqual(await tracesIn(clusters, cluster), []);
-    }
+    for (const id of [HERE, THERE]) assert.deepEqual(await tracesIn(clusters, id), []);
     // kube-proxy's rules of these Services are to go, too.
-    const gone = [HERE, THERE].map((cluster) =>
-      clusters.kubectl(cluster, ["delete", "namespace", "shop"]),
-    );
-    await Promise.all(gone);
+    const argv = ["delete", "namespace", "shop"];
+    await Promise.all([HERE, THERE].map((cluster) => clusters.kubectl(cluster, argv)));
     // kube-proxy follows the end of our Services in its own time.
     await eventually(async () => {
       assert.deepEqual(differences(untouched, await rulesOfNodes(clusters)), []);
     }, 30_000);
   });
 
-  async function podsOf(cluster: string): Promise<{ name: string; node: string }[]> {
-    const argv = ["-n", "clusterset-proxy", "get", "pods", "-o", "json"];
-    const { items } = JSON.parse(await clusters.kubectl(cluster, argv));
-    return items.map((pod: { metadata: { name: string }; spec: { nodeName: string } }) => ({
-      name: pod.metadata.name,
-      node: pod.spec.nodeName,
-    }));
+  async function podsOf(cluster: string, namespace: string) {
+    const pods = await clusters.cluster(cluster).admin.list(manifest("Pod", `${namespace}/any`));
+    return pods.map((pod) => [pod.metadata.name, String(fieldAt(pod, "spec", "nodeName"))]);
   }
 });

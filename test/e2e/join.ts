@@ -56,28 +56,18 @@ export function lifeWithPlugin(stage: () => Clusters): void {
       await clusters.heal();
       assert.match(cut, /^cluster-1 +cluster-2 +refused +timeout +timeout$/m);
       assert.match(cut, /^cluster-2 +cluster-1 +ok +timeout +timeout$/m);
-      assert.match(
-        cut,
-        /^error: pods of cluster-1 do not reach the API server of cluster-2 at https:\/\/172\.20\.2\.11:1: refused: /m,
-      );
-      for (const [from, to, address] of [
-        ["cluster-1", "cluster-2", String.raw`10\.2\.`],
-        ["cluster-2", "cluster-1", String.raw`10\.1\.`],
+      for (const line of [
+        /^error: pods of cluster-1 do not reach the API server of cluster-2 at \S+\.2\.11:1: refused: /m,
+        /^error: pods of cluster-1 do not reach pods of cluster-2, such as 10\.2\..*timeout: /m,
+        /^error: pods of cluster-2 do not reach pods of cluster-1, such as 10\.1\..*timeout: /m,
+        /^exit code 1$/m,
       ])
-        assert.match(
-          cut,
-          new RegExp(
-            `^error: pods of ${from} do not reach pods of ${to}, such as ${address}.*timeout: `,
-            "m",
-          ),
-        );
-      assert.match(cut, /^exit code 1$/m);
+        assert.match(cut, line);
       const absent = "--controller-image nowhere.invalid/controller:1";
       const unpulled = await failing(`${join} ${absent}`);
-      assert.match(
-        unpulled,
-        /^error: cluster-1: nothing is known of its pods: .*\(ImagePullBackOff: .*nowhere\.invalid\/controller:1/m,
-      );
+      const why =
+        /^error: cluster-1: nothing is known of its pods: .*\(ImagePullBackOff: .*nowhere/m;
+      assert.match(unpulled, why);
       for (const id of ["cluster-1", "cluster-2"]) {
         const probes = ["wait", "--for=delete", "-l", "clusterset-proxy.io/probe", "namespaces"];
         await clusters.kubectl(id, [...probes, "--timeout=60s"]);
@@ -127,10 +117,7 @@ until ${CALL}; do sleep 1; done`,
 
     test("leave --keep-crds keeps the CRDs, which another leave deletes", async () => {
       await clusterset("leave cluster-2 --context cluster-1 --keep-crds --yes");
-      await paste(
-        clusters,
-        `kubectl --context cluster-2 get crd serviceexports.multicluster.x-k8s.io`,
-      );
+      await clusters.kubectl("cluster-2", ["get", "crd", "serviceexports.multicluster.x-k8s.io"]);
     });
 
     test("leave takes one cluster after the other out, and leaves no object and no rule", async () => {

@@ -70,17 +70,13 @@ until call | grep '"name":"cluster-1/'; do sleep 0.2; done`);
     const phases = rows.map(([, phase, cells = ""]) => {
       const [answeredBy, connections, , failed] = cells.split(/ {2,}/);
       assert.ok(Number(connections) > 0, printed);
-      return [phase, answeredBy, failed];
+      return `${phase}: ${answeredBy}, ${failed} failed`;
     });
-    assert.deepEqual(
-      phases,
-      [
-        ["as it is", "local cluster-1 (1)", "0"],
-        ["scaled to nothing", "global cluster-2 (1)", "0"],
-        ["scaled back", "local cluster-1 (1)", "0"],
-      ],
-      printed,
-    );
+    assert.deepEqual(phases, [
+      "as it is: local cluster-1 (1), 0 failed",
+      "scaled to nothing: global cluster-2 (1), 0 failed",
+      "scaled back: local cluster-1 (1), 0 failed",
+    ]);
     assert.doesNotMatch(printed, /exit code/);
     const left = await user.paste(
       `kubectl --context cluster-1 -n demo get deployment serve -o jsonpath='{.spec.replicas} {.status.readyReplicas} {.metadata.annotations}'
@@ -95,18 +91,14 @@ kubectl --context cluster-1 -n demo get pods -l app.kubernetes.io/managed-by=kub
     const printed = await user.paste(
       `kubectl clusterset status --all-contexts || echo "exit code $?"`,
     );
-    const row = (cells: string) => new RegExp(`^${cells.replaceAll("  ", " +")}$`, "m");
-    assert.match(
-      printed,
-      row(String.raw`cluster-1  eu-west  alive  renewing  \S+ ms  \S+  1  1  all 2`),
-    );
-    assert.match(
-      printed,
-      row(String.raw`cluster-2  us-east  alive  renewing  \S+ ms  \S+  1  1  all 2`),
-    );
-    for (const id of CLUSTERS)
-      assert.match(printed, row(String.raw`${id}  2/2  1/1  1  0  0  0  \S+`));
-    assert.match(printed, /^No problems\.$/m);
+    for (const cells of [
+      ...["cluster-1  eu-west", "cluster-2  us-east"].map(
+        (place) => String.raw`${place}  alive  renewing  \S+ ms  \S+  1  1  all 2`,
+      ),
+      ...CLUSTERS.map((id) => String.raw`${id}  2/2  1/1  1  0  0  0  \S+`),
+      String.raw`No problems\.`,
+    ])
+      assert.match(printed, new RegExp(`^${cells.replaceAll("  ", " +")}$`, "m"));
     assert.doesNotMatch(printed, /exit code/);
   });
 

@@ -154,9 +154,7 @@ describe("a Service moves to a new cluster while pods of both clusters call it",
 
   /** Ends the calls of a cluster. None of them has failed since they began. */
   async function stop(cluster: Client["cluster"]): Promise<void> {
-    for (const caller of those({ cluster })) {
-      assertNoneFailed(await caller.stop(), cluster);
-    }
+    for (const caller of those({ cluster })) assertNoneFailed(await caller.stop(), cluster);
     for (const client of clients.keys()) if (client.cluster === cluster) clients.delete(client);
   }
 

@@ -1,13 +1,16 @@
 import assert from "node:assert/strict";
 import { availableParallelism } from "node:os";
 import { before, describe, type TestContext, test } from "node:test";
+import { fieldAt } from "../../api/parse/fields.ts";
 import type { ClusterNode } from "../cluster/cluster-node.ts";
 import { now } from "../connections/connections.ts";
+import { manifest } from "../generators/objects.ts";
 import { Process } from "../lab/process.ts";
 import { eventually } from "../stages/agent-process.ts";
 import { type Call, Caller } from "./caller.ts";
 import type { Clusterset } from "./clusterset.ts";
 import { type Effect, effectOf, untilAnswered } from "./effect.ts";
+import { pageOf } from "./rules.ts";
 import { exported, onEveryNode } from "./web.ts";
 
 /** A service that the cluster of its clients does not have. */
@@ -18,8 +21,6 @@ const RATE = 50;
 
 /** No client that waits for so long loses a connection, also on a busy machine. */
 const TIMEOUT_MS = 8_000;
-
-const PATIENCE_MS = 60_000;
 
 /** Longer than a cluster takes to boot on such a machine. */
 const BOOT_MS = 180_000;
@@ -56,11 +57,7 @@ export function powerCuts(stage: () => PowerCutStage): void {
         }),
       );
       await set.clusters.kubectl(LOCAL, ["create", "namespace", FAR]);
-      const vip = await eventually(async () => {
-        const said = await set.clusters.kubectl(LOCAL, VIP);
-        assert.match(said, /^241\./);
-        return said;
-      }, PATIENCE_MS);
+      const vip = await set.vipOf(LOCAL, `${FAR}/${FAR}`);
       const options = { cluster: LOCAL, namespace: FAR, rate: RATE, timeoutMs: TIMEOUT_MS };
       callers = await Promise.all(
         nodes.map(({ name }) =>
@@ -79,7 +76,7 @@ export function powerCuts(stage: () => PowerCutStage): void {
       }
       const off = () => cut(() => node.host.silence());
       const { failedLater } = await underLoad(t, "its node off", /-node-1$/, off);
-      assert.deepEqual(await conditions(set), ["true", "true"]);
+      assert.deepEqual(await conditions(set), [true, true]);
       assert.equal(failedLater, 0);
       await assertShown("endpoint", "Endpoint does not answer; using it last");
       await node.powerOff();
@@ -90,7 +87,7 @@ export function powerCuts(stage: () => PowerCutStage): void {
       const { plane, nodes } = set.clusters.cluster(REGIONAL);
       const off = () => cut(() => set.clusters.isolate(REGIONAL));
       const { failedLater } = await underLoad(t, "cluster off", BY_GLOBAL, off);
-      assert.ok((await conditions(set)).includes("true"));
+      assert.ok((await conditions(set)).includes(true));
       assert.equal(failedLater, 0);
       await assertShown("cluster", "No endpoint of a cluster answers; using the cluster last");
       await Promise.all([plane.kill(), ...nodes.map((node) => node.powerOff())]);
@@ -123,7 +120,7 @@ export function powerCuts(stage: () => PowerCutStage): void {
       expected: RegExp,
       off: () => Promise<void>,
     ): Promise<Effect> {
-      await using _load = await BusyProcessors.start();
+      await using _load = await busyProcessors();
       return await effectOf(t, what, callers, expected, off);
     }
 
@@ -133,16 +130,18 @@ export function powerCuts(stage: () => PowerCutStage): void {
     }
 
     /** The readiness of the nearer cluster's endpoints, as the clients' cluster has it. */
-    async function conditions(set: Clusterset): Promise<string[]> {
-      const said = await set.clusters.kubectl(LOCAL, CONDITIONS);
-      return said.trim().split(" ");
+    async function conditions(set: Clusterset): Promise<unknown[]> {
+      const { admin } = set.clusters.cluster(LOCAL);
+      const slices = await admin.list(manifest("EndpointSlice", `${FAR}/any`), IMPORTED);
+      const endpoints = slices.flatMap((slice) => slice.endpoints as object[] | null);
+      return endpoints.map((one) => fieldAt(one, "conditions", "ready"));
     }
 
     /** All pods that a namespace has in the cluster that lost power have started since then, and are ready. */
     async function assertRestarted(set: Clusterset, namespace: string, since: number) {
-      const pods = ["-n", namespace, "get", "pods", "-o", "json"];
-      const { items } = JSON.parse(await set.clusters.kubectl(REGIONAL, pods)) as { items: Pod[] };
-      for (const { metadata, status } of items) {
+      const { admin } = set.clusters.cluster(REGIONAL);
+      const pods = (await admin.list(manifest("Pod", `${namespace}/any`))) as unknown as Pod[];
+      for (const { metadata, status } of pods) {
         for (const { ready, state } of status.containerStatuses ?? []) {
           const started = Date.parse(state.running?.startedAt ?? "");
           // Kubernetes has seconds.
@@ -165,12 +164,11 @@ export function powerCuts(stage: () => PowerCutStage): void {
     async function assertShown(scope: string, message: string): Promise<void> {
       await Promise.all(stage().nodes.map((node) => eventually(() => assertShownOn(node), 30_000)));
 
-      async function assertShownOn({ name, host }: ClusterNode): Promise<void> {
-        const page = (path: string) => host.exec(["curl", "-sf", `127.0.0.1:10269${path}`]);
-        assert.match(await page(`/plan/${FAR}/${FAR}`), /"reason": "unanswering"/);
+      async function assertShownOn(node: ClusterNode): Promise<void> {
+        assert.match(await pageOf(node, `/plan/${FAR}/${FAR}`), /"reason": "unanswering"/);
         const gauge = `clusterset_agent_health_unanswering{scope="${scope}"} 1\n`;
-        assert.ok((await page("/metrics")).includes(gauge), gauge);
-        const log = await agentLog(name);
+        assert.ok((await pageOf(node, "/metrics")).includes(gauge), gauge);
+        const log = await agentLog(node.name);
         const line = log.split("\n").find((one) => one.includes(message));
         assert.match(line ?? log, /"reason":"unanswering"/);
         assert.match(line ?? "", new RegExp(`"cluster":"${REGIONAL}"`));
@@ -201,12 +199,9 @@ interface Pod {
   };
 }
 
-const VIP = ["-n", FAR, "get", "serviceimport", FAR, "-o", "jsonpath={.spec.ips[0]}"];
-const CONDITIONS = [
-  ...["-n", FAR, "get", "endpointslices", "-l"],
-  `multicluster.kubernetes.io/service-name=${FAR},multicluster.kubernetes.io/source-cluster=${REGIONAL}`,
-  ...["-o", "jsonpath={.items[*].endpoints[*].conditions.ready}"],
-];
+const IMPORTED = {
+  labelSelector: `multicluster.kubernetes.io/service-name=${FAR},multicluster.kubernetes.io/source-cluster=${REGIONAL}`,
+};
 
 /** The kernel kills a process with the one that began it. */
 const WITH_PARENT = ["setpriv", "--pdeathsig", "KILL"];
@@ -217,30 +212,15 @@ const AT_MOST_MS = 120_000;
 /** Prints a line, and keeps one processor busy for a limited time. */
 const SPIN = `console.log("busy"); for (const end = Date.now() + ${AT_MOST_MS}; Date.now() < end; );`;
 
-/** Other work of the machine: one process for each processor that computes until this is disposed of. */
-export class BusyProcessors implements AsyncDisposable {
-  readonly #processes: readonly Process[];
-
-  private constructor(processes: readonly Process[]) {
-    this.#processes = processes;
-  }
-
-  /** Returns when all processes compute. */
-  static async start(): Promise<BusyProcessors> {
-    const argv = [...WITH_PARENT, process.execPath, "--eval", SPIN];
-    const processes = Array.from({ length: availableParallelism() }, () => new Process(argv));
-    const busy = new BusyProcessors(processes);
-    try {
-      await Promise.all(processes.map((one) => one.line(/busy/)));
-    } catch (error) {
-      await busy[Symbol.asyncDispose]();
-      throw error;
-    }
-    return busy;
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    for (const one of this.#processes) one.signal("SIGKILL");
-    await Promise.all(this.#processes.map(({ exited }) => exited));
-  }
+/** Other work of the machine: one process for each processor, that computes until this is disposed of. */
+async function busyProcessors(): Promise<AsyncDisposable> {
+  const argv = [...WITH_PARENT, process.execPath, "--eval", SPIN];
+  const processes = Array.from({ length: availableParallelism() }, () => new Process(argv));
+  await Promise.all(processes.map((one) => one.line(/busy/)));
+  return {
+    async [Symbol.asyncDispose]() {
+      for (const one of processes) one.signal("SIGKILL");
+      await Promise.all(processes.map(({ exited }) => exited));
+    },
+  };
 }

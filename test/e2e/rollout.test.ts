@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { after, before, describe, type TestContext, test } from "node:test";
+import { fieldAt } from "../../api/parse/fields.ts";
 import type { ClusterNode } from "../cluster/cluster-node.ts";
 import type { Host } from "../cluster/host.ts";
+import { manifest } from "../generators/objects.ts";
 import { eventually } from "../stages/agent-process.ts";
 import { assertNoneFailed, Caller, type CallerOptions } from "./caller.ts";
 import { Clusterset } from "./clusterset.ts";
@@ -68,11 +70,8 @@ describe("two clusters whose pods call a ClusterSetIP continuously", () => {
       late: [`${HERE}-node-2`],
     });
     const place = { namespace: "demo", name: "web" };
-    await Promise.all(
-      set.ids.map((cluster) =>
-        set.shell(`${web({ cluster, ...place })}\n${exported({ cluster, ...place })}`),
-      ),
-    );
+    const places = set.ids.map((cluster) => ({ cluster, ...place }));
+    await Promise.all(places.map((one) => set.shell(`${web(one)}\n${exported(one)}`)));
     callers = (await Promise.all(set.ids.map((id) => callersOf(id)))).flat();
     await untilAnswered(callers, BY);
     reader = new Reader(set.clusters, "upgrade.md");
@@ -95,9 +94,7 @@ describe("two clusters whose pods call a ClusterSetIP continuously", () => {
     digests = await imagesOf(RELEASE);
     const old = await deeds();
     // It shows that they have written nothing.
-    await survives(t, async () => {
-      await reader.follow("Upgrade");
-    });
+    await survives(t, () => reader.follow("Upgrade"));
     const upgraded = await eventually(() => imagesOf(NEXT_RELEASE), PATIENCE_MS);
     for (const [name, digest] of upgraded) {
       assert.notEqual(digest, digests.get(name), `${name} runs the same image as before`);
@@ -111,9 +108,7 @@ describe("two clusters whose pods call a ClusterSetIP continuously", () => {
 
   test("a rollback to the previous release fails no connection either", async (t) => {
     const before = [await rules(), await carried()];
-    await survives(t, async () => {
-      await reader.follow("Roll back");
-    });
+    await survives(t, () => reader.follow("Roll back"));
     assert.deepEqual(reader.left, []);
     const rolledBack = await eventually(() => imagesOf(RELEASE), PATIENCE_MS);
     assert.deepEqual(rolledBack, digests);
@@ -146,9 +141,8 @@ describe("two clusters whose pods call a ClusterSetIP continuously", () => {
       }, PATIENCE_MS);
     });
     await eventually(async () => {
-      const agent = (await pods()).find(
-        ({ spec }) => spec.nodeName === node.name && spec.hostNetwork,
-      );
+      const there = (await pods()).filter(({ spec }) => spec.nodeName === node.name);
+      const agent = there.find(({ spec }) => spec.hostNetwork);
       assert.equal(agent?.status.containerStatuses[0]?.lastState.terminated?.reason, "OOMKilled");
     }, PATIENCE_MS);
     assert.deepEqual(await rules(), before);
@@ -175,7 +169,7 @@ describe("two clusters whose pods call a ClusterSetIP continuously", () => {
   });
 
   /** Does something during which no call fails, nor shortly after. */
-  async function survives(t: TestContext, happening: () => Promise<void>): Promise<void> {
+  async function survives(t: TestContext, happening: () => Promise<unknown>): Promise<void> {
     const { failed } = await effectOf(t, t.name, callers, BY, happening);
     assert.deepEqual(failed, {});
   }
@@ -229,33 +223,28 @@ describe("two clusters whose pods call a ClusterSetIP continuously", () => {
 
   /** Agents and controllers of both clusters. */
   async function pods(): Promise<Pod[]> {
-    const get = ["-n", "clusterset-proxy", "get", "pods", "-o", "json"];
-    const lists = await Promise.all(set.ids.map((id) => set.clusters.kubectl(id, get)));
-    return lists.flatMap((list) => JSON.parse(list).items);
+    const ours = manifest("Pod", "clusterset-proxy/any");
+    const lists = await Promise.all(set.clusters.all.map(({ admin }) => admin.list(ours)));
+    return lists.flat() as unknown[] as Pod[];
   }
 
   /** When a kubelet last renewed its Lease. */
   async function heartbeatOf({ name }: ClusterNode): Promise<number> {
-    const lease = ["-n", "kube-node-lease", "get", "lease", name];
-    const time = ["-o", "jsonpath={.spec.renewTime}"];
-    return Date.parse(await set.clusters.kubectl(HERE, [...lease, ...time]));
+    const { admin } = set.clusters.cluster(HERE);
+    const lease = await admin.get(manifest("Lease", `kube-node-lease/${name}`));
+    return Date.parse(String(fieldAt(lease, "spec", "renewTime")));
   }
 
   /** Starts two pods: one does nothing but connect, hundreds of times a second, one looks the name up and asks. */
   async function callersOf(cluster: string, node?: string, suffix = node): Promise<Caller[]> {
-    const vip = ["-n", "demo", "get", "serviceimport", "web", "-o", "jsonpath={.spec.ips[0]}"];
-    const address = await eventually(async () => {
-      const said = await set.clusters.kubectl(cluster, vip);
-      assert.match(said, /^241\./);
-      return said;
-    }, PATIENCE_MS);
+    const vip = await set.vipOf(cluster, "demo/web");
     const place = { cluster, namespace: "demo", ...(node === undefined ? {} : { node }) };
     const call = (what: string, options: Pick<CallerOptions, "target" | "rate">) => {
       const name = suffix === undefined ? what : `${what}-${suffix}`;
       return Caller.start(set, { ...place, name, timeoutMs: TIMEOUT_MS, ...options });
     };
     return Promise.all([
-      call("connects", { target: `tcp://${address}:80`, rate: 150 }),
+      call("connects", { target: `tcp://${vip}:80`, rate: 150 }),
       // A lookup waits in one of Node's four threads, for 5 s if an answer is lost: who asks more often than those end never
       // gets through again.
       call("asks", { target: "http://web.demo.svc.clusterset.local", rate: 4 }),

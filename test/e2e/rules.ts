@@ -5,10 +5,8 @@ import type { Clusters } from "../cluster/clusters.ts";
 /** All rules of a node by its name: of both flavours and families of iptables, in no order. */
 export type NodeRules = ReadonlyMap<string, ReadonlySet<string>>;
 
-const SAVES = ["iptables", "ip6tables"].flatMap((tool) => [
-  `${tool}-nft-save`,
-  `${tool}-legacy-save`,
-]);
+const FLAVOURS = ["iptables-nft", "iptables-legacy", "ip6tables-nft", "ip6tables-legacy"];
+const SAVES = FLAVOURS.map((tool) => `${tool}-save`);
 
 /** A rule without counters, and without what names one pod: CoreDNS is another one after it was restarted. */
 function lasting(rule: string): string {
@@ -66,9 +64,8 @@ export interface AgentDeeds {
 
 /** Asks a node's agent. Throws if it does not answer, or has not brought the kernel in step. */
 export async function deedsOf(node: ClusterNode): Promise<AgentDeeds> {
-  const page = (path: string) => node.host.exec(["curl", "-sf", `127.0.0.1:10269${path}`]);
-  await page("/readyz");
-  const metrics = await page("/metrics");
+  await pageOf(node, "/readyz");
+  const metrics = await pageOf(node, "/metrics");
   return {
     release: /^clusterset_agent_build_info\{.*version="([^"]+)"/m.exec(metrics)?.[1] ?? "",
     started: sumOf(metrics, "process_start_time_seconds"),
@@ -76,6 +73,11 @@ export async function deedsOf(node: ClusterNode): Promise<AgentDeeds> {
     deleted: sumOf(metrics, "clusterset_agent_kernel_objects_deleted_total"),
     repaired: sumOf(metrics, "clusterset_agent_drift_repairs_total"),
   };
+}
+
+/** A page of a node's agent. Throws unless its status is 200. */
+export function pageOf({ host }: ClusterNode, path: string): Promise<string> {
+  return host.exec(["curl", "-sf", `127.0.0.1:10269${path}`]);
 }
 
 /** Over all labels; nothing if it was never counted. Throws if there is no such metric. */
@@ -103,6 +105,8 @@ const SLICES =
   "endpointslice.kubernetes.io/managed-by in (clusterset-controller,cluster-ip-failover.clusterset-proxy.io)";
 const ADDRESSES = "ipaddress.kubernetes.io/managed-by=clusterset-controller";
 
+const OURS = /clusterset|multicluster|about\.k8s\.io|CSP-|^endpointslice|^ipaddress/;
+
 /** What of ours is left in a cluster: objects, a block of the Corefile, rules on nodes. Nothing, if it was uninstalled. */
 export async function tracesIn(clusters: Clusters, id: string): Promise<string[]> {
   const said = await Promise.all([
@@ -112,17 +116,13 @@ export async function tracesIn(clusters: Clusters, id: string): Promise<string[]
     clusters.kubectl(id, ["-n", "kube-system", "get", "configmap", "coredns", "-o", "yaml"]),
     ...clusters.cluster(id).nodes.map(ownRules),
   ]);
-  return said
-    .flatMap((text) => text.split("\n"))
-    .filter((line) =>
-      /clusterset|multicluster|about\.k8s\.io|CSP-|^endpointslice|^ipaddress/.test(line),
-    );
+  const lines = said.flatMap((text) => text.split("\n"));
+  return lines.filter((line) => OURS.test(line));
 }
 
 /** All lines of iptables-save on a node that name a chain of ours, of both flavours and families. */
 export async function ownRules({ host }: ClusterNode): Promise<string> {
-  const saves = ["iptables-nft", "iptables-legacy", "ip6tables-nft", "ip6tables-legacy"];
-  const all = await Promise.all(saves.map((save) => host.exec([`${save}-save`])));
+  const all = await Promise.all(SAVES.map((save) => host.exec([save])));
   const lines = all.flatMap((text) => text.split("\n")).filter((line) => line.includes("CSP-"));
   return lines.map((line) => `${line}\n`).join("");
 }

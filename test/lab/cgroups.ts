@@ -1,4 +1,5 @@
-import { existsSync, readdirSync, readFileSync, rmdirSync } from "node:fs";
+import { existsSync, readdirSync, rmdirSync } from "node:fs";
+import { textAt } from "./process.ts";
 
 /** Below it is one tree for each controller (version 1), or it is the only tree (version 2). */
 const MOUNT = "/sys/fs/cgroup";
@@ -54,14 +55,5 @@ function foldersIn(path: string): string[] {
   } catch {
     // No control groups here, or this one has just been removed.
     return [];
-  }
-}
-
-function textAt(path: string): string {
-  try {
-    return readFileSync(path, "utf8");
-  } catch {
-    // Likewise.
-    return "";
   }
 }

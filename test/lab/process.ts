@@ -141,15 +141,15 @@ function isStill(pid: number): boolean {
     });
   } catch {
     // A thread, or the process, has ended meanwhile: the next check shows that.
-    return !isThere(pid);
+    return textAt(`/proc/${pid}/stat`) === "";
   }
 }
 
-function isThere(pid: number): boolean {
+/** A file about a process or control group; empty if that has just ended. */
+export function textAt(path: string): string {
   try {
-    readFileSync(`/proc/${pid}/stat`);
-    return true;
+    return readFileSync(path, "latin1");
   } catch {
-    return false;
+    return "";
   }
 }

@@ -1,9 +1,10 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { randomInt } from "node:crypto";
-import { readdirSync, readFileSync, readlinkSync, rmSync, statSync } from "node:fs";
+import { readdirSync, readlinkSync, rmSync, statSync } from "node:fs";
 import { constants, homedir } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import { pidsInGroup, removeGroup, topGroups } from "./cgroups.ts";
+import { textAt } from "./process.ts";
 
 /** Where `ip netns` keeps its names. */
 const NAMESPACES = "/run/netns";
@@ -83,14 +84,10 @@ async function killAll(run: Run, names: readonly string[]): Promise<void> {
  */
 function pidsOf(run: Run, marks: ReadonlySet<string>): number[] {
   const directory = `${SCRATCH}/${run.id}/`;
-  return list("/proc")
-    .filter((name) => /^\d+$/.test(name))
-    .filter(
-      (pid) =>
-        marks.has(linkAt(`/proc/${pid}/ns/net`)) ||
-        textAt(`/proc/${pid}/environ`).includes(directory),
-    )
-    .map(Number);
+  const isOurs = (pid: string) =>
+    marks.has(linkAt(`/proc/${pid}/ns/net`)) || textAt(`/proc/${pid}/environ`).includes(directory);
+  const pids = list("/proc").filter((name) => /^\d+$/.test(name));
+  return pids.filter(isOurs).map(Number);
 }
 
 /** Programs that run, by id and arguments. One that has ended has no arguments, also before its parent has read its exit code. */
@@ -111,15 +108,6 @@ function namespaceMark(name: string): string | undefined {
 function linkAt(path: string): string {
   try {
     return readlinkSync(path);
-  } catch {
-    return "";
-  }
-}
-
-/** Empty, likewise. */
-export function textAt(path: string): string {
-  try {
-    return readFileSync(path, "latin1");
   } catch {
     return "";
   }
@@ -189,21 +177,12 @@ export function isAlive(run: Run): boolean {
 }
 
 function processOf(pid: number): { state: string; startTime: number } | undefined {
-  const stat = readStat(pid);
+  const stat = textAt(`/proc/${pid}/stat`);
   // The second field is the program's name in parentheses, and may hold blanks and parentheses itself.
-  const fields = stat?.slice(stat.lastIndexOf(")") + 2).split(" ");
-  const [state, startTime] = [fields?.[0], fields?.[19]];
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  const [state, startTime] = [fields[0], fields[19]];
   if (state === undefined || startTime === undefined) return undefined;
   return { state, startTime: Number(startTime) };
-}
-
-function readStat(pid: number): string | undefined {
-  try {
-    return readFileSync(`/proc/${pid}/stat`, "utf8");
-  } catch {
-    // No such process: the answer, not a fault.
-    return undefined;
-  }
 }
 
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempDisposableSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
@@ -34,17 +34,11 @@ test("the cases have every alert, silent and firing", () => {
     tests: { alert_rule_test: { alertname: string; exp_alerts: unknown[] }[] }[];
   };
   const cases = tests.flatMap(({ alert_rule_test }) => alert_rule_test);
-  const named = (fires: boolean) =>
-    cases
-      .filter(({ exp_alerts }) => exp_alerts.length > 0 === fires)
-      .map(({ alertname }) => alertname)
-      .toSorted();
-  const all = Object.values(ALERTS)
-    .flat()
-    .map(({ alert }) => alert)
-    .toSorted();
-  assert.deepEqual(named(true), all);
-  assert.deepEqual(named(false), all);
+  const all = Object.values(ALERTS).flatMap((group) => group.map(({ alert }) => alert));
+  for (const fires of [true, false]) {
+    const some = cases.filter(({ exp_alerts }) => exp_alerts.length > 0 === fires);
+    assert.deepEqual(some.map(({ alertname }) => alertname).toSorted(), all.toSorted());
+  }
 });
 
 // Whether alerts fire by the metrics of controllers with a fault, such as API servers that reject writes: each sample of a series is what /metrics
@@ -53,12 +47,17 @@ test("the cases have every alert, silent and firing", () => {
 const MINUTE_MS = 60_000;
 const MINUTES = 20;
 
-/** Sets what an API server rejects, of the objects of kinds. */
-function reject({ server }: MemoryCluster, ...kinds: readonly string[]): void {
-  server.admit = ({ kind }) => {
-    if (kinds.includes(kind)) throw new Refusal(403, "x is forbidden: exceeded quota: most");
+/** An API server rejects all objects of a kind. */
+const rejecting =
+  (rejected: string) =>
+  ({ server }: MemoryCluster): void => {
+    server.admit = ({ kind }) => {
+      if (kind === rejected) throw new Refusal(403, "x is forbidden: exceeded quota: most");
+    };
   };
-}
+
+/** An API server rejects an object of this name. */
+const denying = (name: string) => (c1: MemoryCluster) => c1.server.denied.set(name, "denied");
 
 /** Lets writes that match end after seven seconds, as the API server does where a webhook does not answer. */
 function hang({ server }: MemoryCluster, { clock }: ControllerWorld, path: RegExp): void {
@@ -85,27 +84,15 @@ interface Fault {
 
 const FAULTS: Readonly<Record<string, Fault>> = {
   nothing: { alerts: [] },
-  "slices of the import and of the export": {
-    begin: (c1) => reject(c1, "endpointslices"),
-    alerts: [STUCK],
-  },
-  "the record of an export, and an import": {
-    begin: (c1) => reject(c1, "serviceimports"),
-    alerts: [STUCK],
-  },
-  "an IPAddress": { begin: (c1) => reject(c1, "ipaddresses"), alerts: [STUCK] },
-  "the status of a ServiceExport": {
-    begin: ({ server }) => server.denied.set("shop/web", "denied"),
-    alerts: [STUCK],
-  },
+  "slices of the import and of the export": { begin: rejecting("endpointslices"), alerts: [STUCK] },
+  "the record of an export, and an import": { begin: rejecting("serviceimports"), alerts: [STUCK] },
+  "an IPAddress": { begin: rejecting("ipaddresses"), alerts: [STUCK] },
+  "the status of a ServiceExport": { begin: denying("shop/web"), alerts: [STUCK] },
   "the Lease of the registry": {
-    begin: ({ server }) => server.denied.set("clusterset-registry-c1/cluster", "denied"),
+    begin: denying("clusterset-registry-c1/cluster"),
     alerts: [STALE, STUCK],
   },
-  "a ClusterProperty": {
-    begin: ({ server }) => server.denied.set("c2.endpoint-cidrs.clusterset-proxy.io", "denied"),
-    alerts: [STUCK],
-  },
+  "a ClusterProperty": { begin: denying("c2.endpoint-cidrs.clusterset-proxy.io"), alerts: [STUCK] },
   "a webhook for slices that hangs": {
     begin: (c1, world) => hang(c1, world, /endpointslices/),
     alerts: [STUCK],
@@ -122,7 +109,7 @@ const FAULTS: Readonly<Record<string, Fault>> = {
     alerts: [STALE, "ClustersetRegistryUnwatched"],
   },
   Events: {
-    begin: (c1) => reject(c1, "events"),
+    begin: rejecting("events"),
     // An invalid export has an Event.
     each: (c1, minute) => c1.export(`shop/without-service-${minute}`),
     alerts: ["ClustersetEventsLost"],
@@ -138,15 +125,12 @@ async function scrape({ controller, metrics }: MemoryCluster): Promise<Map<strin
   const page = all.find(({ path }) => path === "/metrics");
   const answer = await page?.answer({ parts: [], query: new URLSearchParams() });
   assert.ok(typeof answer?.body === "string");
-  const samples = answer.body
-    .split("\n")
-    .filter((line) => line.startsWith("clusterset_controller_"));
+  const samples = answer.body.matchAll(/^(clusterset_controller_\w+)(?:\{(.*)\})? (\S+)$/gm);
   return new Map(
-    samples.map((line): [string, string] => {
-      const [series = "", value = ""] = line.split(/ (?=[^ ]+$)/);
-      const [name = "", labels = "}"] = series.split("{");
-      return [`${name}{cluster="c1",job="clusterset-controller",${labels}`, value];
-    }),
+    samples.map(([, name, labels = "", value = ""]) => [
+      `${name}{cluster="c1",job="clusterset-controller",${labels}}`,
+      value,
+    ]),
   );
 }
 
@@ -171,30 +155,17 @@ async function run({ begin, each }: Fault): Promise<object[]> {
 }
 
 test("a fault of a controller fires its alerts, by the metrics of a run, and no fault fires none", async () => {
+  const expr = `count by (alertname) (ALERTS{alertname=~"${FIRED.join("|")}",alertstate="firing"})`;
   const tests: object[] = [];
   for (const [name, fault] of Object.entries(FAULTS)) {
-    tests.push({
-      name,
-      interval: "1m",
-      input_series: await run(fault),
-      promql_expr_test: [
-        {
-          expr: `count by (alertname) (ALERTS{alertname=~"${FIRED.join("|")}",alertstate="firing"})`,
-          eval_time: `${MINUTES}m`,
-          exp_samples: fault.alerts.map((alert) => ({
-            labels: `{alertname="${alert}"}`,
-            value: 1,
-          })),
-        },
-      ],
+    const exp_samples = fault.alerts.map((alert) => {
+      return { labels: `{alertname="${alert}"}`, value: 1 };
     });
+    const promql_expr_test = [{ expr, eval_time: `${MINUTES}m`, exp_samples }];
+    tests.push({ name, interval: "1m", input_series: await run(fault), promql_expr_test });
   }
-  const directory = mkdtempSync(join(tmpdir(), "alerts-"));
-  try {
-    const cases = join(directory, "cases.json");
-    writeFileSync(cases, JSON.stringify({ rule_files: [RULES], evaluation_interval: "1m", tests }));
-    assert.match(promtool("test", "rules", cases), /SUCCESS/);
-  } finally {
-    rmSync(directory, { recursive: true });
-  }
+  using directory = mkdtempDisposableSync(join(tmpdir(), "alerts-"));
+  const cases = join(directory.path, "cases.json");
+  writeFileSync(cases, JSON.stringify({ rule_files: [RULES], evaluation_interval: "1m", tests }));
+  assert.match(promtool("test", "rules", cases), /SUCCESS/);
 });

@@ -21,19 +21,10 @@ import {
 
 const DEPLOY = join(import.meta.dirname, "../../deploy");
 
-const EXCEPT_FARGATE = {
-  nodeAffinity: {
-    requiredDuringSchedulingIgnoredDuringExecution: {
-      nodeSelectorTerms: [
-        {
-          matchExpressions: [
-            { key: "eks.amazonaws.com/compute-type", operator: "NotIn", values: ["fargate"] },
-          ],
-        },
-      ],
-    },
-  },
-};
+const COMPUTE_TYPE = "eks.amazonaws.com/compute-type";
+const NOT_FARGATE = [{ key: COMPUTE_TYPE, operator: "NotIn", values: ["fargate"] }];
+const TERMS = { nodeSelectorTerms: [{ matchExpressions: NOT_FARGATE }] };
+const EXCEPT_FARGATE = { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: TERMS } };
 
 /** The values that do what a component of deploy/ does. */
 const COMPONENTS: Readonly<Record<string, Values>> = {
@@ -74,11 +65,11 @@ function assertSame(chart: readonly Manifest[], manifests: readonly Manifest[]):
   );
 }
 
-for (const [overlay, values] of [
-  ["mesh", {}],
-  ["hub", { registry: { mode: "hub" } }],
-  ["agents", { controller: { enabled: false } }],
-] as const) {
+for (const [overlay, values] of Object.entries({
+  mesh: {},
+  hub: { registry: { mode: "hub" } },
+  agents: { controller: { enabled: false } },
+})) {
   test(`with the values ${JSON.stringify(values)}, the chart is the overlay ${overlay}`, () => {
     assertSame(helmTemplate("clusterset-proxy", values), fromKustomize(overlay));
   });
@@ -188,10 +179,7 @@ test("ranges are set for agent and controller, which must have the same", () => 
     ipv6Only: true,
   };
   const objects = helmTemplate(CHART, values);
-  for (const [kind, name] of [
-    ["DaemonSet", "AGENT"],
-    ["Deployment", "CONTROLLER"],
-  ] as const) {
+  for (const [kind, name] of Object.entries({ DaemonSet: "AGENT", Deployment: "CONTROLLER" })) {
     const variables = variablesOf(containersOf(objects, kind)[0]);
     assert.equal(variables[`CLUSTERSET_${name}_CLUSTERSET_CIDR`], "242.0.0.0/16,fd00:1::/112");
     assert.equal(variables[`CLUSTERSET_${name}_EXPLICIT_VIP_CIDRS`], "192.0.2.0/24");
@@ -238,10 +226,7 @@ test("PodMonitors and alerts have the labels by which a Prometheus selects them"
   const selected = helmTemplate(CHART, { monitoring }).filter(
     ({ metadata }) => metadata.labels?.release === "prometheus",
   );
-  assert.deepEqual(
-    selected.map(({ kind }) => kind),
-    ["PodMonitor", "PodMonitor", "PrometheusRule"],
-  );
+  assert.equal(selected.map(({ kind }) => kind).join(), "PodMonitor,PodMonitor,PrometheusRule");
 });
 
 test("the identity of a cluster is its ClusterProperties, without those that are empty", () => {
@@ -249,13 +234,13 @@ test("the identity of a cluster is its ClusterProperties, without those that are
   const properties = helmTemplate(CHART, { identity }).filter(
     ({ kind }) => kind === "ClusterProperty",
   );
-  assert.deepEqual(
-    properties.map(({ metadata: { name }, spec }) => [name, (spec as { value: string }).value]),
-    [
-      ["cluster.clusterset.k8s.io", "cluster-1"],
-      ["region.topology.k8s.io", "eu-west"],
-    ],
-  );
+  const values = properties.map(({ metadata, spec }) => {
+    return [metadata.name, (spec as { value: string }).value];
+  });
+  assert.deepEqual(Object.fromEntries(values), {
+    "cluster.clusterset.k8s.io": "cluster-1",
+    "region.topology.k8s.io": "eu-west",
+  });
 });
 
 test("with registry.create, the registry and a token for each reader are those of deploy/rbac/mesh", () => {
@@ -270,9 +255,9 @@ test("with registry.create, the registry and a token for each reader are those o
       text.replaceAll("CLUSTER_ID", "cluster-1").replaceAll("PEER_ID", peer),
     );
   const tokens = values.registry.readers.flatMap((peer) => manifest("reader", peer));
-  assert.deepEqual(
-    comparable(added.filter(({ kind }) => kind !== "ClusterProperty")),
-    comparable([...manifest("registry"), ...tokens].map(labelled)),
+  assertSame(
+    added.filter(({ kind }) => kind !== "ClusterProperty"),
+    [...manifest("registry"), ...tokens],
   );
 });
 

@@ -14,6 +14,8 @@ const KEY = "shop/web";
 const GATEWAY_API = "gateway.networking.k8s.io/v1";
 const ENVOY_GATEWAY = "gateway.envoyproxy.io/v1alpha1";
 const CONTROLLER = "gateway.envoyproxy.io/gatewayclass-controller";
+const LISTENER = { name: "http", protocol: "HTTP", port: 80 };
+const BACKEND = { group: "multicluster.x-k8s.io", kind: "ServiceImport", name: "web", port: 80 };
 
 describe("Envoy Gateway, with an HTTPRoute to a ServiceImport", () => {
   let program: string;
@@ -67,72 +69,55 @@ describe("Envoy Gateway, with an HTTPRoute to a ServiceImport", () => {
 
   /** Address and port of each endpoint that Envoy would have for the route. */
   function destinations(...backendTrafficPolicies: readonly object[]): string[] {
-    const translated = output(
-      program,
-      [],
-      JSON.stringify({
-        gatewayClass: {
-          apiVersion: GATEWAY_API,
-          kind: "GatewayClass",
-          metadata: { name: "envoy" },
-          spec: { controllerName: CONTROLLER },
-        },
-        namespaces: [{ metadata: { name: "shop" } }],
-        gateways: [
-          {
-            apiVersion: GATEWAY_API,
-            kind: "Gateway",
-            metadata: { name: "web", namespace: "shop" },
-            spec: {
-              gatewayClassName: "envoy",
-              listeners: [{ name: "http", protocol: "HTTP", port: 80 }],
-            },
-          },
-        ],
-        httpRoutes: [
-          {
-            apiVersion: GATEWAY_API,
-            kind: "HTTPRoute",
-            metadata: { name: "web", namespace: "shop" },
-            spec: { parentRefs: [{ name: "web" }], rules: [{ backendRefs: [backend()] }] },
-          },
-        ],
-        // The translator requires the certificate with which Envoy would connect to it.
-        secrets: [{ metadata: { name: "envoy" } }],
-        serviceImports: [imported],
-        endpointSlices: slices,
-        backendTrafficPolicies,
-      }),
-    );
+    const asked = {
+      gatewayClass: {
+        apiVersion: GATEWAY_API,
+        kind: "GatewayClass",
+        metadata: { name: "envoy" },
+        spec: { controllerName: CONTROLLER },
+      },
+      namespaces: [{ metadata: { name: "shop" } }],
+      gateways: [gatewayObject("Gateway", { gatewayClassName: "envoy", listeners: [LISTENER] })],
+      httpRoutes: [
+        gatewayObject("HTTPRoute", {
+          parentRefs: [{ name: "web" }],
+          rules: [{ backendRefs: [BACKEND] }],
+        }),
+      ],
+      // The translator requires the certificate with which Envoy would connect to it.
+      secrets: [{ metadata: { name: "envoy" } }],
+      serviceImports: [imported],
+      endpointSlices: slices,
+      backendTrafficPolicies,
+    };
+    const translated = output(program, [], JSON.stringify(asked));
     return endpointsIn(JSON.parse(translated)).sort();
   }
 });
 
-function backend(): object {
-  return { group: "multicluster.x-k8s.io", kind: "ServiceImport", name: "web", port: 80 };
+/** An object of Gateway API, `shop/web`. */
+function gatewayObject(kind: string, spec: object): object {
+  return { apiVersion: GATEWAY_API, kind, metadata: { name: "web", namespace: "shop" }, spec };
 }
 
 interface Translated {
-  readonly xdsIR: Readonly<
-    Record<string, { readonly http: readonly { readonly routes?: readonly Route[] }[] }>
-  >;
+  readonly xdsIR: Readonly<Record<string, { readonly http: readonly Listener[] }>>;
 }
 
-interface Route {
-  readonly destination: {
-    readonly settings: readonly {
-      readonly endpoints?: readonly { readonly host: string; readonly port: number }[];
-    }[];
-  };
+interface Listener {
+  readonly routes?: readonly { readonly destination: { readonly settings: readonly Setting[] } }[];
+}
+
+interface Setting {
+  readonly endpoints?: readonly { readonly host: string; readonly port: number }[];
 }
 
 function endpointsIn({ xdsIR }: Translated): string[] {
-  const routes = Object.values(xdsIR).flatMap(({ http }) =>
-    http.flatMap((listener) => listener.routes ?? []),
-  );
-  return routes.flatMap(({ destination }) =>
-    destination.settings.flatMap(({ endpoints = [] }) =>
-      endpoints.map(({ host, port }) => `${host}:${port}`),
-    ),
+  const listeners = Object.values(xdsIR).flatMap(({ http }) => http);
+  const settings = listeners
+    .flatMap(({ routes = [] }) => routes)
+    .flatMap(({ destination }) => destination.settings);
+  return settings.flatMap(({ endpoints = [] }) =>
+    endpoints.map(({ host, port }) => `${host}:${port}`),
   );
 }

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { parseAllDocuments } from "yaml";
+import { compareText } from "../../api/names.ts";
 import { kubernetesCommand } from "../apiserver/commands.ts";
 
 /** deploy/charts. */
@@ -35,15 +36,12 @@ export function helmTemplate(
 
 /** What Helm prints when it rejects values. */
 export function rejection(chart: string, values: Values): string {
-  let said = "";
-  assert.throws(
-    () => helmTemplate(chart, values),
-    (error: Error) => {
-      said = error.message;
-      return true;
-    },
-  );
-  return said;
+  try {
+    helmTemplate(chart, values);
+  } catch (error) {
+    return (error as Error).message;
+  }
+  return assert.fail("Helm accepts them");
 }
 
 /** Objects that `kubectl kustomize` prints for a folder. */
@@ -107,8 +105,7 @@ function isEmpty(value: unknown): boolean {
 }
 
 function byName(a: unknown, b: unknown): number {
-  const [first, second] = [nameOf(a), nameOf(b)];
-  return first < second ? -1 : Number(first > second);
+  return compareText(nameOf(a), nameOf(b));
 }
 
 function nameOf(value: unknown): string {

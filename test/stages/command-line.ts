@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { parse } from "yaml";
 import type { ExitCode } from "../../cli/exit-code.ts";
 import { run } from "../../cli/run.ts";
+import { kubeconfigOf } from "../apiserver/user.ts";
 
 /** What a command printed, and how it ended. */
 export interface Ran {
@@ -22,18 +23,12 @@ export class CommandLine implements Disposable {
     kubeconfigs: Readonly<Record<string, string>>,
     namespaces: Readonly<Record<string, string>> = {},
   ) {
-    const documents = Object.entries(kubeconfigs).map(([name, text]) =>
-      renamed(name, text, namespaces[name]),
-    );
-    const merged = {
-      apiVersion: "v1",
-      kind: "Config",
-      "current-context": Object.keys(kubeconfigs)[0] ?? "",
-      clusters: documents.map(({ cluster }) => cluster),
-      users: documents.map(({ user }) => user),
-      contexts: documents.map(({ context }) => context),
-    };
-    writeFileSync(this.kubeconfig, JSON.stringify(merged), { mode: 0o600 });
+    const contexts = Object.entries(kubeconfigs).map(([name, text]) => {
+      const { clusters, users } = parse(text) as Kubeconfig;
+      const [cluster, user] = [clusters[0]?.cluster, users[0]?.user];
+      return { name, cluster, user, namespace: namespaces[name] };
+    });
+    writeFileSync(this.kubeconfig, kubeconfigOf(...contexts), { mode: 0o600 });
   }
 
   /** What the user types after a question; undefined: there is no terminal. */
@@ -91,14 +86,4 @@ export class CommandLine implements Disposable {
 interface Kubeconfig {
   readonly clusters: readonly { readonly cluster: object }[];
   readonly users: readonly { readonly user: object }[];
-}
-
-/** The only cluster, user and context of a kubeconfig under another name. */
-function renamed(name: string, text: string, namespace?: string) {
-  const { clusters, users } = parse(text) as Kubeconfig;
-  return {
-    cluster: { name, cluster: clusters[0]?.cluster },
-    user: { name, user: users[0]?.user },
-    context: { name, context: { cluster: name, user: name, namespace } },
-  };
 }

@@ -7,7 +7,7 @@ import { CountedConnections } from "../connections/connections.ts";
 import { importObject, sliceObject } from "../generators/objects.ts";
 import { Lab } from "../lab/lab.ts";
 import type { Namespace } from "../lab/namespace.ts";
-import { serve } from "../lab/programs.ts";
+import { startServer } from "../lab/programs.ts";
 import { AgentProcess, ManifestDirectory } from "./agent-process.ts";
 
 const HTTP = { name: "http", port: 80, protocol: "TCP" };
@@ -20,6 +20,7 @@ const SERVERS = [
   { cluster: "c2", pod: "c", address: "10.2.0.11" },
   { cluster: "c3", pod: "d", address: "10.3.0.11" },
 ] as const;
+const PODS = { c1: { a: [], b: [], client1: [], client2: [] }, c2: { c: [] }, c3: { d: [] } };
 const REGIONS = { c1: "eu-west", c2: "eu-west", c3: "us-east" };
 
 /** The n-th state of the endpoints: every tier in turn, with one endpoint and with two, never with none. */
@@ -89,27 +90,16 @@ export async function assertStorm(
   t: TestContext,
   { flags, connections, changes, load = HEAVY, resent: mayResend }: Storm,
 ): Promise<void> {
-  await using lab = await Lab.create({
-    clusters: [
-      {
-        id: "c1",
-        nodes: [{ name: "n1", pods: { a: [], b: [], client1: [], client2: [] } }],
-      },
-      { id: "c2", nodes: [{ name: "n1", pods: { c: [] } }] },
-      { id: "c3", nodes: [{ name: "n1", pods: { d: [] } }] },
-    ],
-  });
-  await Promise.all(
-    SERVERS.map(({ cluster, pod }) =>
-      lab
-        .pod(cluster, "n1", pod)
-        .spawn(serve("--name", pod))
-        .line(/serving/, 60_000),
-    ),
-  );
+  const clusters = Object.entries(PODS).map(([id, pods]) => ({
+    id,
+    nodes: [{ name: "n1", pods }],
+  }));
+  await using lab = await Lab.create({ clusters });
+  const servers = SERVERS.map(({ cluster, pod }) => lab.pod(cluster, "n1", pod));
+  await Promise.all(servers.map((place, i) => startServer(place, "--name", SERVERS[i]?.pod ?? "")));
   // A server in TIME_WAIT drops the SYN of a reused client port, through another VIP: not a fault of rules.
-  for (const { cluster, pod } of SERVERS)
-    await lab.pod(cluster, "n1", pod).exec(["sysctl", "-qw", "net.ipv4.tcp_max_tw_buckets=0"]);
+  for (const server of servers)
+    await server.exec(["sysctl", "-qw", "net.ipv4.tcp_max_tw_buckets=0"]);
   const manifests = new ManifestDirectory(lab, "manifests");
   manifests.write("import", importOf(0));
   manifests.write("slices", ...slices(0));
@@ -144,7 +134,6 @@ export async function assertStorm(
   assert.ok(total >= connections, `only ${total} connections`);
   assert.ok(live >= changes, `only ${live} changes`);
   const resent = await sum(pods, "TCPSynRetrans");
-  const servers = SERVERS.map(({ cluster, pod }) => lab.pod(cluster, "n1", pod));
   const unaccepted = await sum(servers, "ListenDrops");
   const lost = resent - unaccepted - (overloaded() - overloadedBefore);
   t.diagnostic(

@@ -1,8 +1,8 @@
-import { FAMILIES } from "../../api/address.ts";
+import { FAMILIES, type Family } from "../../api/address.ts";
 import type { TestedBackend } from "../backends/tested-backend.ts";
 import { importObject, manifest, sliceObject } from "../generators/objects.ts";
 import { Lab } from "../lab/lab.ts";
-import { request, serve } from "../lab/programs.ts";
+import { request, startServer } from "../lab/programs.ts";
 import { AGENT, AgentProcess, LabNode } from "./agent-process.ts";
 
 const PORTS = [
@@ -57,8 +57,7 @@ export class TrafficStage extends LabNode {
     });
     const lab = await Lab.create({ clusters });
     for (const id of Object.keys(CLUSTERS)) {
-      const web = lab.pod(id, "n1", "web").spawn(serve("--name", id, "--udp", "5353"));
-      await web.line(/serving/, 60_000);
+      await startServer(lab.pod(id, "n1", "web"), "--name", id, "--udp", "5353");
     }
     return new TrafficStage(lab, backend, through(lab));
   }
@@ -84,16 +83,14 @@ export class TrafficStage extends LabNode {
   /** The connections of each family by cluster and tier, such as `c2 regional 8`. */
   async counted(): Promise<Record<string, string[]>> {
     const page = await this.agent.page("/metrics");
-    const found = [
-      ...page.matchAll(
-        /^clusterset_agent_connections_total\{family="(\w+)",member="(\w+)",tier="(\w+)"\} (\d+)$/gm,
-      ),
-    ];
-    return Object.fromEntries(
-      FAMILIES.map((of) => [
-        of,
-        found.flatMap(([, family, ...words]) => (family === of ? [words.join(" ")] : [])).sort(),
-      ]),
-    );
+    const lines =
+      /^clusterset_agent_connections_total\{family="(\w+)",member="(\w+)",tier="(\w+)"\} (\d+)$/gm;
+    const found = [...page.matchAll(lines)].map(([, family, ...words]) => [
+      family,
+      words.join(" "),
+    ]);
+    const by = (of: Family) =>
+      found.flatMap(([family, text = ""]) => (family === of ? [text] : []));
+    return Object.fromEntries(FAMILIES.map((family) => [family, by(family).sort()]));
   }
 }

@@ -91,8 +91,8 @@ test("npm ci accepts package-lock.json: each package that it names is pinned by 
   for (const [path, { integrity, optionalDependencies = {} }] of Object.entries(packages)) {
     if (path !== "") assert.match(integrity ?? "", /^sha512-/, path);
     for (const name of Object.keys(optionalDependencies)) {
-      const pinned =
-        `${path}/node_modules/${name}` in packages || `node_modules/${name}` in packages;
+      const places = [`${path}/node_modules/${name}`, `node_modules/${name}`];
+      const pinned = places.some((place) => place in packages);
       assert.ok(pinned, `delete the name ${name} from package-lock.json, at ${path}`);
     }
   }
@@ -122,8 +122,7 @@ interface Component {
   readonly components?: readonly Component[];
 }
 
-const ROOT = join(import.meta.dirname, "../..");
-const LOCK: LockFile = JSON.parse(readFileSync(join(ROOT, "package-lock.json"), "utf8"));
+const LOCK: LockFile = JSON.parse(readFileSync(join(root, "package-lock.json"), "utf8"));
 
 for (const program of ["agent", "controller"] as const) {
   describe(`the SBOM of the ${program}`, () => {
@@ -154,17 +153,14 @@ for (const program of ["agent", "controller"] as const) {
           Object.entries(LOCK.packages).find(
             ([at, one]) => (one.name ?? at.slice(13)) === name && one.version === version,
           ) ?? assert.fail(name);
-        const installed = JSON.parse(readFileSync(join(ROOT, path, "package.json"), "utf8"));
+        const installed = JSON.parse(readFileSync(join(root, path, "package.json"), "utf8"));
         assert.deepEqual([installed.name, installed.version], [name, version]);
         assert.equal(purl, `pkg:npm/${name.replace("@", "%40")}@${version}`);
         assert.deepEqual(licenses, [{ license: { id: locked.license } }]);
         const [{ alg, content } = assert.fail(name)] = hashes;
         assert.equal(alg, "SHA-512");
-        assert.equal(
-          `sha512-${Buffer.from(content, "hex").toString("base64")}`,
-          locked.integrity,
-          name,
-        );
+        const digest = Buffer.from(content, "hex").toString("base64");
+        assert.equal(`sha512-${digest}`, locked.integrity, name);
       }
     });
 
@@ -173,14 +169,10 @@ for (const program of ["agent", "controller"] as const) {
       assert.deepEqual([type, hashes], ["application", [sha256(Buffer.from(bundle))]]);
       const parts = sbom.components.flatMap(({ components = [] }) => components);
       const copies = program === "agent" ? copyNative(folder) : [];
-      assert.deepEqual(
-        parts,
-        copies.map((path) => ({
-          type: "file",
-          name: basename(path),
-          hashes: [sha256(readFileSync(path))],
-        })),
-      );
+      const files = copies.map((path) => {
+        return { type: "file", name: basename(path), hashes: [sha256(readFileSync(path))] };
+      });
+      assert.deepEqual(parts, files);
     });
 
     test("is a CycloneDX document: references are unique and refer to its components", () => {
@@ -188,10 +180,7 @@ for (const program of ["agent", "controller"] as const) {
       const all = [sbom.metadata.component, ...sbom.components];
       const refs = all.map((one) => one["bom-ref"] ?? assert.fail(one.name));
       assert.equal(new Set(refs).size, refs.length);
-      assert.deepEqual(
-        sbom.dependencies.map(({ ref }) => ref),
-        refs,
-      );
+      assert.equal(sbom.dependencies.map(({ ref }) => ref).join(), refs.join());
       const imported = new Set(sbom.dependencies.flatMap(({ dependsOn }) => dependsOn));
       // Each is there because something imports it.
       assert.deepEqual([...imported].sort(), refs.slice(1).sort());
@@ -236,11 +225,7 @@ test("a package of which nothing is left in the bundle is not listed; several li
   const ref = "pkg:npm/%40x/used@1.2.3";
   assert.deepEqual(components, [
     {
-      "bom-ref": ref,
-      type: "library",
-      name: "@x/used",
-      version: "1.2.3",
-      purl: ref,
+      ...{ "bom-ref": ref, type: "library", name: "@x/used", version: "1.2.3", purl: ref },
       licenses: [{ expression: "MIT OR Apache-2.0" }],
       hashes: [{ alg: "SHA-512", content: "000102" }],
     },

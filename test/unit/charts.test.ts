@@ -22,11 +22,8 @@ test("templates, copies and the schema of charts are those of their sources (nod
 });
 
 test("the manifests that kubectl clusterset carries are made of these files of deploy", () => {
-  assert.equal(
-    manifests.sources,
-    sourcesDigest(),
-    "run node scripts/manifests.ts --write after a change in deploy",
-  );
+  const advice = "run node scripts/manifests.ts --write after a change in deploy";
+  assert.equal(manifests.sources, sourcesDigest(), advice);
 });
 
 test("charts have the version of the release", () => {
@@ -53,11 +50,8 @@ test("what Helm would evaluate in a manifest is text", () => {
 test("an object is in the release's namespace, and has the chart's labels beside its own", () => {
   const labels = '    {{- include "clusterset-proxy.labels" $ | nindent 4 }}\n';
   const text = (metadata: string) => templateText(`metadata:\n${metadata}spec: {}\n`, template);
-  assert.ok(
-    text("  name: a\n  namespace: clusterset-proxy\n").endsWith(
-      `  name: a\n  namespace: {{ .Release.Namespace | quote }}\n  labels:\n${labels}spec: {}\n`,
-    ),
-  );
+  const own = `  name: a\n  namespace: {{ .Release.Namespace | quote }}\n  labels:\n${labels}spec: {}\n`;
+  assert.ok(text("  name: a\n  namespace: clusterset-proxy\n").endsWith(own));
   assert.ok(text("  labels:\n    b: c\n").endsWith(`  labels:\n${labels}    b: c\nspec: {}\n`));
   const flow = "metadata: { name: a, namespace: clusterset-proxy }\nspec: {}\n";
   const block = "metadata:\n  name: a\n  namespace: clusterset-proxy\nspec: {}\n";

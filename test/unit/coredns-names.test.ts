@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempDisposableSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -27,38 +27,27 @@ async function added(
   address = "",
   others = "",
 ): Promise<{ changes: string; corefile?: string; error?: string }> {
-  const directory = mkdtempSync(join(tmpdir(), "names-"));
+  using folder = mkdtempDisposableSync(join(tmpdir(), "names-"));
+  const directory = folder.path;
   const log = join(directory, "log");
   writeFileSync(log, "");
   writeFileSync(join(directory, "kubectl"), KUBECTL, { mode: 0o755 });
-  const env = {
-    PATH: `${directory}:${process.env.PATH}`,
-    IMAGE: image,
-    ADDRESS: address,
-    OTHERS: others,
-    LOG: log,
-  };
+  const PATH = `${directory}:${process.env.PATH}`;
+  const env = { PATH, IMAGE: image, ADDRESS: address, OTHERS: others, LOG: log };
   try {
     const done = promisify(execFile)(NAMES, [verb, "c1"], { env });
     done.child.stdin?.end();
     await done;
-    return {
-      changes: readFileSync(log, "utf8"),
-      corefile: readFileSync(`${log}.corefile`, "utf8"),
-    };
+    const corefile = readFileSync(`${log}.corefile`, "utf8");
+    return { changes: readFileSync(log, "utf8"), corefile };
   } catch (error) {
     return { changes: readFileSync(log, "utf8"), error: (error as { stderr: string }).stderr };
-  } finally {
-    rmSync(directory, { recursive: true });
   }
 }
 
 test("deploy/coredns/names changes nothing where CoreDNS is too old, and names the image and the version", async () => {
-  for (const image of [
-    "coredns:v1.12.1",
-    "eks/coredns:v1.11.4-eksbuild.2",
-    "r:5000/c:1.9.3@sha256:1",
-  ]) {
+  const eks = "eks/coredns:v1.11.4-eksbuild.2";
+  for (const image of ["coredns:v1.12.1", eks, "r:5000/c:1.9.3@sha256:1"]) {
     const { changes, error } = await added(image);
     assert.equal(changes, "", image);
     assert.match(error ?? "", new RegExp(`^names: ${image} .*1\\.12\\.2`));

@@ -18,11 +18,8 @@ const read = (path: string): string => readFileSync(join(root, path), "utf8");
 test("generated blocks of documents match the code (node scripts/documents.ts --write)", () => {
   for (const { document, name, text } of BLOCKS) {
     const written = read(document);
-    assert.equal(
-      withBlock(written, name, text),
-      written,
-      `${document}: ${name} is behind the code`,
-    );
+    const block = withBlock(written, name, text);
+    assert.equal(block, written, `${document}: ${name} is behind the code`);
   }
 });
 
@@ -122,27 +119,19 @@ test("MCS-API.md explains every number in test names, and names existing files",
   for (const path of tests) {
     for (const [, title = ""] of read(path).matchAll(/\btest\(\s*["`]([^"`]+)["`]/g)) {
       const [, item = ""] = /^items? ([\d, toand]+)/.exec(title) ?? [];
-      for (const n of numbersOf(item)) assert.ok(items.includes(n), `${path}: ${title}`);
-      for (const [, n] of title.matchAll(/\btrap (\d+)/g)) {
-        assert.ok(traps.includes(Number(n)), `${path}: ${title}`);
-      }
-      for (const [, n] of title.matchAll(/\bC(\d\d)\b/g)) {
-        assert.ok(cases.includes(Number(n)), `${path}: ${title}`);
-      }
+      const found = (pattern: RegExp) => [...title.matchAll(pattern)].map(([, n]) => Number(n));
+      const known =
+        numbersOf(item).every((n) => items.includes(n)) &&
+        found(/\btrap (\d+)/g).every((n) => traps.includes(n)) &&
+        found(/\bC(\d\d)\b/g).every((n) => cases.includes(n));
+      assert.ok(known, `${path}: ${title}`);
     }
   }
   for (const { by } of rows.flat()) {
     for (const [, name = ""] of by.matchAll(/`([^`]+)`/g)) {
-      const places = [
-        `test/apiserver/${name}`,
-        `test/apiserver/${name}.test.ts`,
-        `test/${name}`,
-        name,
-      ];
-      assert.ok(
-        places.some((place) => existsSync(join(root, place))),
-        `docs/MCS-API.md: ${name}`,
-      );
+      const places = ["test/apiserver", "test", ""].map((at) => join(root, at, name));
+      const isThere = places.some((one) => existsSync(one) || existsSync(`${one}.test.ts`));
+      assert.ok(isThere, `docs/MCS-API.md: ${name}`);
     }
   }
 });
@@ -205,16 +194,11 @@ const exists = (path: string): boolean =>
   globSync(path.replace(/,$/, ""), { cwd: root }).length > 0;
 
 test("targets, scripts and paths that documents name in code style exist", () => {
-  const missing = filesBelow(root, "", ".md")
+  for (const document of documents()) {
     // The CHANGELOG also names what was.
-    .filter((document) => document !== "CHANGELOG.md")
-    .flatMap((document) =>
-      codeOf(read(document)).flatMap((code) => {
-        const name = missingIn(code);
-        return name === undefined ? [] : [`${document}: ${name}`];
-      }),
-    );
-  assert.deepEqual(missing, []);
+    if (document === "CHANGELOG.md") continue;
+    for (const code of codeOf(read(document))) assert.equal(missingIn(code), undefined, document);
+  }
 });
 
 /** How documents quote a test: `path`: *a part of its title*. */
@@ -247,28 +231,18 @@ test("each right, promise and limit of SECURITY.md names tests that exist", () =
 });
 
 test("a name that does not exist is found", () => {
-  assert.deepEqual(
-    [
-      "make no-target",
-      "npm run none",
-      "npm run test:none",
-      "see test/none.ts",
-      "api/*.none",
-      "node scripts/test.ts servers",
-    ].map(missingIn),
-    [
-      "make no-target",
-      "npm run none",
-      "npm run test:none",
-      "test/none.ts",
-      "api/*.none",
-      "servers",
-    ],
-  );
-  assert.deepEqual(
-    ["make test", "npm test", "node scripts/test.ts unit", "agent/*/README.md"].map(missingIn),
-    [undefined, undefined, undefined, undefined],
-  );
+  for (const [code, missing] of [
+    ...["make no-target", "npm run none", "npm run test:none", "api/*.none"].map((one) => [
+      one,
+      one,
+    ]),
+    ["see test/none.ts", "test/none.ts"],
+    ["node scripts/test.ts servers", "servers"],
+    ...["make test", "npm test", "node scripts/test.ts unit", "agent/*/README.md"].map((one) => [
+      one,
+    ]),
+  ])
+    assert.equal(missingIn(code ?? ""), missing);
 });
 
 /** `a/{b,c}/d` as `a/b/d` and `a/c/d`. */
@@ -291,19 +265,11 @@ function missingInCommands(text: string): string[] {
 }
 
 test("scripts of npm, the Makefile, .ci/run and scripts name files and parts of the tests that exist", () => {
-  const texts: [string, string][] = [
-    ...Object.entries(scripts),
-    ...["Makefile", ".ci/run", "scripts/prepare", "scripts/fresh"].map((path): [string, string] => [
-      path,
-      read(path),
-    ]),
-  ];
-  const missing = texts.flatMap(([name, text]) =>
-    missingInCommands(text).map((one) => `${name}: ${one}`),
-  );
-  assert.deepEqual(missing, []);
-  assert.deepEqual(
-    missingInCommands("node scripts/test.ts servers && node scripts/none.ts 'test/{unit,none}/**'"),
-    ["scripts/none.ts", "test/none/**", "servers"],
-  );
+  const files = ["Makefile", ".ci/run", "scripts/prepare", "scripts/fresh"];
+  const texts = { ...scripts, ...Object.fromEntries(files.map((path) => [path, read(path)])) };
+  for (const [name, text] of Object.entries(texts))
+    assert.deepEqual(missingInCommands(text), [], name);
+  const commands = "node scripts/test.ts servers && node scripts/none.ts 'test/{unit,none}/**'";
+  const missing = ["scripts/none.ts", "test/none/**", "servers"];
+  assert.deepEqual(missingInCommands(commands), missing);
 });

@@ -53,10 +53,8 @@ for (const { program, parse, source, sourceKey } of PROGRAMS) {
       const lines = helpText(program).split("\n");
       for (const flag of flagList(program)) {
         const line = lines.find((each) => each.includes(`--${flag.name} ${flag.placeholder}`));
-        assert.ok(
-          line?.endsWith(`[…_${variableOf(program, flag).slice(prefix.length)}]`),
-          flag.name,
-        );
+        const variable = variableOf(program, flag).slice(prefix.length);
+        assert.ok(line?.endsWith(`[…_${variable}]`), flag.name);
         if (typeof flag.default === "string" && flag.default !== "")
           assert.ok(line?.includes(`(default: ${flag.default})`), flag.name);
       }

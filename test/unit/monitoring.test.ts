@@ -30,9 +30,8 @@ test("a query with an unknown metric, label or grouping is found out", () => {
   const good = 'sum by (cluster, tier) (clusterset_agent_service_ports{tier="none", job="x"})';
   assert.deepEqual(unknownParts(good), []);
   assert.deepEqual(unknownParts("clusterset_agent_nothing"), ["clusterset_agent_nothing"]);
-  assert.deepEqual(unknownParts('clusterset_agent_ready{tier="x"}'), [
-    "clusterset_agent_ready{tier}",
-  ]);
+  const unknown = unknownParts('clusterset_agent_ready{tier="x"}');
+  assert.deepEqual(unknown, ["clusterset_agent_ready{tier}"]);
   assert.deepEqual(unknownParts("max by (tier) (clusterset_agent_ready)"), ["tier"]);
   assert.deepEqual(queryParts("a offset 5m unless on (x) rate(b_total[5m])").grouping, ["x"]);
   assert.throws(() => queryParts("sum by (a (b)"), /not PromQL/);

@@ -50,10 +50,10 @@ describe("netlink's native part, built from its source", { skip: cannotBuild() }
     const more = 'void more() { system("curl 192.0.2.1"); asm("syscall"); }';
     writeFileSync(source, `#include "${SOURCE}"\n#include <stdlib.h>\n${more}\n`);
     const changed = partAt(buildFromSource(join(folder, "more"), source));
-    assert.deepEqual(
-      unexplained(changed, partAt(built)).map((line) => line.replace(/[0-9a-f]+:\s+/, "")),
-      ["import system", "function _Z4morev", 'string "curl 192.0.2.1"', "instruction syscall"],
-    );
+    const lines = unexplained(changed, partAt(built));
+    const found = lines.map((line) => line.replace(/[0-9a-f]+:\s+/, ""));
+    const expected = ["import system", "function _Z4morev", 'string "curl 192.0.2.1"'];
+    assert.deepEqual(found, [...expected, "instruction syscall"]);
   });
 });
 

@@ -7,10 +7,7 @@ const files = testFiles();
 
 test("every test file has a row in the plan", () => {
   assert.ok(files.length > 300);
-  assert.deepEqual(
-    files.filter((file) => rowsOf(file).length === 0),
-    [],
-  );
+  for (const file of files) assert.ok(rowsOf(file).length > 0, file);
 });
 
 test("every row of the plan has a file", () => {
@@ -31,10 +28,7 @@ function runs(part: Part): string[] {
 
 test("make test and the rest run each test once: what a filter leaves out runs in the rest", () => {
   const seen = [...runs("test"), ...runs("rest")];
-  assert.deepEqual(
-    seen.filter((run, i) => seen.indexOf(run) !== i),
-    [],
-  );
+  assert.equal(new Set(seen).size, seen.length);
   const inTest = jobsOf("test", 2, [], files);
   const inRest = jobsOf("rest", 2, [], files);
   for (const job of inTest.filter(({ only, skip }) => only !== undefined || skip !== undefined)) {
@@ -56,10 +50,7 @@ test("what makes random choices in make test runs again in the rest, with anothe
   const [test, rest] = [filesOf("test"), filesOf("rest")];
   const random = files.filter((file) => isRandom(file) && test.has(file));
   assert.ok(random.includes("test/states/histories.test.ts"));
-  assert.deepEqual(
-    random.filter((file) => !rest.has(file)),
-    [],
-  );
+  for (const file of random) assert.ok(rest.has(file), file);
 });
 
 test("the drill with power cuts is not repeated after a failure", () => {
@@ -82,14 +73,9 @@ test("npm test needs no root: it runs what is beside the code, and no file of th
   const unit = new Set(jobsOf("unit", 2, [], files).flatMap((job) => job.files));
   const besideCode = files.filter((file) => /^(agent|api|cli|common|controller)\//.test(file));
   assert.ok(besideCode.some((file) => file.startsWith("cli/")));
-  assert.deepEqual(
-    besideCode.filter((file) => !unit.has(file)),
-    [],
-  );
-  assert.deepEqual(
-    [...unit].filter((file) => /^test\/(kernel|backends|apiserver|e2e|ipvs|lab)\//.test(file)),
-    [],
-  );
+  for (const file of besideCode) assert.ok(unit.has(file), file);
+  for (const file of unit)
+    assert.doesNotMatch(file, /^test\/(kernel|backends|apiserver|e2e|ipvs|lab)\//);
 });
 
 test("files for the virtual machine share a guest, and only matching files are chosen", () => {
@@ -99,12 +85,7 @@ test("files for the virtual machine share a guest, and only matching files are c
   assert.equal(guests.length, 1);
   assert.ok((guests[0]?.files.length ?? 0) > 1);
   assert.deepEqual(guests[0]?.guest, { alone: ["test/ipvs/pod.test.ts"] });
-  assert.deepEqual(
-    jobsOf("some", 2, ["test/kernel/refusals.test.ts"], files).map(({ files, only, skip }) => ({
-      files,
-      only,
-      skip,
-    })),
-    [{ files: ["test/kernel/refusals.test.ts"], only: undefined, skip: undefined }],
-  );
+  const chosen = ["test/kernel/refusals.test.ts"];
+  const [job, ...more] = jobsOf("some", 2, chosen, files);
+  assert.deepEqual([job?.files, job?.only, job?.skip, more], [chosen, undefined, undefined, []]);
 });

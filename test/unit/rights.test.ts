@@ -123,15 +123,12 @@ function grants(file: string, role: string, needed: readonly Right[]): void {
   const found = rightsIn([file]).find(({ kind, metadata: { name, namespace } }) => {
     return role === `${kind} ${namespace === undefined ? "" : `${namespace}/`}${name}`;
   });
-  const rights = (found?.rules ?? []).flatMap(({ apiGroups, resources, resourceNames, verbs }) =>
-    apiGroups.flatMap((group) =>
-      resources.flatMap((resource) =>
-        (resourceNames ?? [undefined]).flatMap((only) =>
-          verbs.map((verb) => right(verb, group, resource, only)),
-        ),
-      ),
-    ),
-  );
+  const rights: Right[] = [];
+  for (const { apiGroups, resources, resourceNames = [undefined], verbs } of found?.rules ?? [])
+    for (const group of apiGroups)
+      for (const resource of resources)
+        for (const only of resourceNames)
+          rights.push(...verbs.map((verb) => right(verb, group, resource, only)));
   assert.ok(rights.length > 0, "there is such a role");
   assert.deepEqual(rights.sort(), [...new Set(needed)].sort());
 }
@@ -191,40 +188,24 @@ test("the rights of a publisher in a registry are those that it needs, and no ot
     ...(await writing((writer) => writer.get(LEASES, NAME))),
   ]));
 
-for (const [name, file, role, queried] of [
-  [
-    "the controller reads the Lease of kube-controller-manager, and nothing else of kube-system",
-    "controller-outage.yaml",
-    "Role kube-system/clusterset-controller",
-    [CONTROLLERS_QUERY],
-  ],
-  [
-    "the reader of a registry reads its objects",
-    "registry-reader.yaml",
-    "ClusterRole clusterset-registry-reader",
-    OF_REGISTRY,
-  ],
-  [
-    "with the startup taint, the controller reads the agents' pods",
-    "startup-taint/agents.yaml",
+const READERS: Readonly<Record<string, readonly [role: string, ...ResourceQuery[]]>> = {
+  // The Lease of kube-controller-manager.
+  "controller-outage.yaml": ["Role kube-system/clusterset-controller", CONTROLLERS_QUERY],
+  "registry-reader.yaml": ["ClusterRole clusterset-registry-reader", ...OF_REGISTRY],
+  "startup-taint/agents.yaml": [
     "Role clusterset-proxy/clusterset-startup-taint",
-    [agentPodsQuery("clusterset-proxy")],
+    agentPodsQuery("clusterset-proxy"),
   ],
-  [
-    "the discovery of members reads Secrets of one namespace",
-    "mesh/peers.yaml",
+  // How members are discovered: Secrets of one namespace, namespaces of the hub.
+  "mesh/peers.yaml": [
     "Role clusterset-proxy/clusterset-controller-peers",
-    [peersQuery("clusterset-proxy")],
+    peersQuery("clusterset-proxy"),
   ],
-  [
-    "the discovery of members reads namespaces of the hub",
-    "hub/hub.yaml",
-    "ClusterRole clusterset-hub-member",
-    [HUB_QUERY],
-  ],
-] as const) {
-  test(`${name}, and has no other right`, () => grants(file, role, reading(...queried)));
-}
+  "hub/hub.yaml": ["ClusterRole clusterset-hub-member", HUB_QUERY],
+};
+for (const [file, [role, ...queried]] of Object.entries(READERS))
+  test(`${file}: the ${role} reads what the code reads with it, and has no other right`, () =>
+    grants(file, role, reading(...queried)));
 
 test("each role has its own file, and each of its verbs has a comment with its reason", () => {
   for (const file of rightsFiles()) {

@@ -11,10 +11,8 @@ const read = (file: string) => readFileSync(join(root, file), "utf8");
 
 test("another version replaces this one and the one after it, and nothing that only looks like it", () => {
   const text = "agent:0.1.0, then 0.1.1. 10.1.0.0/16 10.0.1.0 0.1.0.1 0.1.00 v0.1.0";
-  assert.equal(
-    withVersion(text, "0.1.0", "0.2.0"),
-    "agent:0.2.0, then 0.2.1. 10.1.0.0/16 10.0.1.0 0.1.0.1 0.1.00 v0.2.0",
-  );
+  const next = "agent:0.2.0, then 0.2.1. 10.1.0.0/16 10.0.1.0 0.1.0.1 0.1.00 v0.2.0";
+  assert.equal(withVersion(text, "0.1.0", "0.2.0"), next);
 });
 
 test("in package.json and its lock, only the project's own version changes", () => {
@@ -38,10 +36,7 @@ test("every file of images, manifests, charts, guides and e2e tests that names t
   const naming = all.filter((file) => withVersion(read(file), version, "9.9.9") !== read(file));
   assert.ok(naming.length > 8);
   // Designs tell of releases as they were.
-  assert.deepEqual(
-    naming.filter((file) => !changed.has(file) && !file.startsWith("docs/design/")),
-    [],
-  );
+  for (const file of naming) assert.ok(changed.has(file) || file.startsWith("docs/design/"), file);
 });
 
 test("a version is three numbers", () => {

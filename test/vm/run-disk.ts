@@ -65,18 +65,10 @@ async function copyTree(to: string): Promise<void> {
     if (path.endsWith(".ts")) copyStripped(`${REPOSITORY}/${path}`, `${to}/${path}`);
     else copyFileSync(`${REPOSITORY}/${path}`, `${to}/${path}`);
   }
-  const left = LEFT_OUT.map((name) => `--exclude=node_modules/${name}`);
+  const left = LEFT_OUT.map((name) => `node_modules/${name}`);
+  const excluded = [...left, "*.map", "*.d.ts"].map((one) => `--exclude=${one}`);
   const copy = 'cd "$1" && to=$2 && shift 2 && tar c "$@" node_modules | tar x -C "$to"';
-  await exec("sh", [
-    "-c",
-    copy,
-    "sh",
-    REPOSITORY,
-    to,
-    ...left,
-    "--exclude=*.map",
-    "--exclude=*.d.ts",
-  ]);
+  await exec("sh", ["-c", copy, "sh", REPOSITORY, to, ...excluded]);
 }
 
 /** Lines and columns stay what they are. See guest/stripped.mjs. */

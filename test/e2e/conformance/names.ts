@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { before, describe, test } from "node:test";
 import { exported } from "../../apiserver/conformance/cases.ts";
-import { type CaseStage, ServiceCase } from "../../apiserver/service-case.ts";
+import { type CaseStage, type Endpoint, ServiceCase } from "../../apiserver/service-case.ts";
 import {
   type AskingCluster,
   endpointsOf,
@@ -9,6 +9,7 @@ import {
   readyIn,
   type Story,
   served,
+  untilAddressed,
   untilEndpoints,
 } from "./served.ts";
 
@@ -66,23 +67,16 @@ export function nameCases(stage: () => CaseStage<AskingCluster>): void {
     for (const id of story.clusters) {
       await untilAddressed(story, id);
       await story.until(id, async () => {
-        const [version, service, ...forbidden] = await story
-          .in(id)
-          .resolve(
-            "TXT:dns-version.clusterset.local",
-            `A:${nameOf(story)}`,
-            ...story.clusters.map((one) => `A:${one}.${nameOf(story)}`),
-          );
+        const names = ["", ...story.clusters.map((one) => `${one}.`)];
+        const questions = names.map((part) => `A:${part}${nameOf(story)}`);
+        const all = await story.in(id).resolve("TXT:dns-version.clusterset.local", ...questions);
+        const [version, service, ...forbidden] = all;
         assert.equal(service?.records?.length, 1);
         assert.match(version?.records?.join() ?? "", /^1\.\d+\.\d+$/);
         for (const { error } of forbidden) assert.equal(error, "ENOTFOUND");
       });
     }
   });
-}
-
-function untilAddressed(story: Story, id: string) {
-  return story.untilImported(id, ({ spec: { ips } }) => assert.equal(ips?.length, 2));
 }
 
 const HERE = "cluster-1";
@@ -111,9 +105,8 @@ export function headlessNameCases(stage: () => CaseStage<AskingCluster>): void {
       const addresses = (await familiesOf(story, HERE)).flat();
       assert.equal(addresses.length, 4);
       const hosts = addresses.map((one) => `${one.replaceAll(/[.:]/g, "-")}.${HERE}.${name}`);
-      const questions = hosts.map(
-        (host, i) => `${addresses[i]?.includes(":") ? "AAAA" : "A"}:${host}`,
-      );
+      const typeOf = (address = "") => (address.includes(":") ? "AAAA" : "A");
+      const questions = hosts.map((host, i) => `${typeOf(addresses[i])}:${host}`);
       const records = hosts.map((host) => `42 ${host}`).sort();
       const ports = [name, `_tcp._tcp.${name}`, `_udp._udp.${name}`].map((one) => `SRV:${one}`);
       for (const id of story.clusters) {
@@ -175,10 +168,6 @@ async function addressesOf(story: Story, id: string, family: string): Promise<st
   return (await endpointsOf(story, id, family)).map(addressOf).sort();
 }
 
-function addressOf({
-  addresses: [address = ""],
-}: {
-  readonly addresses: readonly string[];
-}): string {
+function addressOf({ addresses: [address = ""] }: Endpoint): string {
   return address;
 }

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { fieldAt } from "../../../api/parse/fields.ts";
 import type { ApiClient } from "../../apiserver/api-client.ts";
 import { HELLO, PORTS } from "../../apiserver/conformance/cases.ts";
 import type {
@@ -9,6 +10,7 @@ import type {
   Slice,
 } from "../../apiserver/service-case.ts";
 import { PROBE_IMAGE } from "../../cluster/images.ts";
+import { manifest } from "../../generators/objects.ts";
 import { eventually } from "../../stages/agent-process.ts";
 import type { Clusterset } from "../clusterset.ts";
 
@@ -19,7 +21,7 @@ const PATIENCE_MS = 180_000;
 const TIMEOUT_MS = 12_000;
 
 const NAMESPACE = "asking";
-const POD = { apiVersion: "v1", kind: "Pod", metadata: { namespace: NAMESPACE, name: "client" } };
+const POD = manifest("Pod", `${NAMESPACE}/client`);
 
 /** The response of a DNS server for one name and one type of record. */
 interface DnsAnswer {
@@ -44,11 +46,10 @@ export class AskingCluster implements CaseCluster {
   static async start(set: Clusterset, id: string): Promise<AskingCluster> {
     const cluster = new AskingCluster(set, id);
     const { admin } = cluster.plane;
-    await admin.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: NAMESPACE } });
+    await admin.apply(manifest("Namespace", NAMESPACE));
     await admin.apply({ ...POD, spec: { containers: [{ name: "client", image: PROBE_IMAGE }] } });
     await eventually(async () => {
-      const { status } = await admin.get(POD);
-      assert.equal((status as { phase?: string }).phase, "Running");
+      assert.equal(fieldAt(await admin.get(POD), "status", "phase"), "Running");
     }, PATIENCE_MS);
     return cluster;
   }
@@ -168,6 +169,11 @@ export async function endpointsOf(story: Story, id: string, family: string): Pro
   return readyIn(slices as Slice[], family);
 }
 
+/** Waits until a cluster's import has an address of each family. */
+export function untilAddressed(story: Story, id: string) {
+  return story.untilImported(id, ({ spec: { ips } }) => assert.equal(ips?.length, 2));
+}
+
 /** Waits until a cluster's imported slices list so many ready endpoints of each family. */
 export async function untilEndpoints(story: Story, id: string, count: number): Promise<Slice[]> {
   return story.untilSlices(id, (slices) => {
@@ -177,13 +183,10 @@ export async function untilEndpoints(story: Story, id: string, count: number): P
 
 /** The ready endpoints of one family that slices list. */
 export function readyIn(slices: readonly Slice[], family: string): Endpoint[] {
-  return (
-    slices
-      .filter(({ addressType }) => addressType === family)
-      // Of an empty list, an API server makes null.
-      .flatMap((slice: { endpoints: readonly Endpoint[] | null }) => slice.endpoints ?? [])
-      .filter(({ conditions }) => conditions?.ready !== false)
-  );
+  const own = slices.filter(({ addressType }) => addressType === family);
+  // Of an empty list, an API server makes null.
+  const endpoints = own.flatMap((slice) => (slice.endpoints as Endpoint[] | null) ?? []);
+  return endpoints.filter(({ conditions }) => conditions?.ready !== false);
 }
 
 /** `hello.case-7.svc.clusterset.local`, or of another zone. */
