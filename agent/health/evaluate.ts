@@ -387,14 +387,14 @@ function isGroupSilent(tried: readonly Overdue[], context: Context): boolean {
 }
 
 function isProbeDue(one: Overdue, context: Context): boolean {
-  const { probes, now } = context;
+  const { group, isLossy, probes, now } = context;
   const probe = probes.get(endpointName(one));
   const reach = reachOf(probe, context);
   if (reach === "blind") return false;
   if (probe === undefined) return true;
   if (probe.result === "unknown") return now - probe.ended >= FAILED_PROBE_MS;
-  // A result of this silence is used; the next one is of use on a lossy path, or where it was an error.
-  if (reach === "works" || reach === "assumed")
-    return !clears(probe, one, context) || now - probe.ended >= PROBE_HOLDS_MS;
-  return now - probe.ended >= PROBE_HOLDS_MS;
+  if (now - probe.ended >= PROBE_HOLDS_MS) return true;
+  // A result of this silence is used, whatever it is: a refusal arrives at once, and so would the next one. On a lossy path, a second silent probe is needed.
+  const isUsed = probe.begun >= now - one.age && !(probe.result === "silent" && isLossy(group));
+  return !isUsed && (reach === "works" || reach === "assumed");
 }

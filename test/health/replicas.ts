@@ -232,6 +232,16 @@ export const REPLICAS: readonly History[] = [
     expect: ["60 cart c2", `90 web c2:${count - dead}`],
     seeds: [1, 2, 3],
   })),
+  {
+    name: "a cluster dies, and a router refuses the connections of nodes: what was never called before is probed every three seconds, not again and again",
+    serves: { web: { c2: 2, c3: 2 }, cart: { c2: 3, c3: 2 } },
+    calls: ["a web 0.05 0-10", "b cart 0.5 12-"],
+    drops: ["10- *>c2"],
+    events: ["10 refuse c2"],
+    probes: ["14-34 5 40"],
+    mayLose: ["a", "b"],
+    seeds: [1, 2],
+  },
 ];
 
 /** One Service or port is blocked: others keep their traffic. */

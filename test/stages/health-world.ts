@@ -305,7 +305,8 @@ export class HealthWorld {
     const { promise, resolve } = Promise.withResolvers<ProbeResult>();
     this.probing++;
     const isRefused = this.refusing.has(this.#clusters.get(endpoint.address) ?? "");
-    if (isRefused) resolve("refused");
+    // The agent wakes when a probe ends: if it probed again at once, time would never pass.
+    if (isRefused) this.clock.after(STEP, () => resolve("refused"));
     if (this.isProbeBroken) resolve("unknown");
     for (const ms of isRefused ? [] : [0, 250, 500]) {
       this.clock.after(ms, () => {
