@@ -267,26 +267,16 @@ describe("ConntrackFollower", () => {
       new CodedError("CSP_NETLINK_FAILED", "no answer"),
     );
     await accept([udp([A])], true);
-    assert.deepEqual(
-      failed.map(({ by, last }) => [by, last]),
-      [["netlink", false]],
-    );
-    assert.deepEqual(
-      cleanedUp.map(({ by }) => by),
-      ["conntrack"],
-    );
+    const failures = failed.map(({ by, last }) => [by, last]);
+    assert.deepEqual(failures, [["netlink", false]]);
+    const methods = () => cleanedUp.map(({ by }) => by);
+    assert.deepEqual(methods(), ["conntrack"]);
     clock.advance(100);
     await accept([udp([B])]);
-    assert.deepEqual(
-      cleanedUp.map(({ by }) => by),
-      ["conntrack", "conntrack"],
-    );
+    assert.deepEqual(methods(), ["conntrack", "conntrack"]);
     clock.advance(100);
     await accept([udp([A])]);
-    assert.deepEqual(
-      cleanedUp.map(({ by }) => by),
-      ["conntrack", "conntrack", "netlink"],
-    );
+    assert.deepEqual(methods(), ["conntrack", "conntrack", "netlink"]);
   });
 
   test("retries with exponential backoff when every access method fails", async () => {

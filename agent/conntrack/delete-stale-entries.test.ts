@@ -6,31 +6,34 @@ import { deleteStaleEntries } from "./delete-stale-entries.ts";
 import { ProgrammedState } from "./programmed-state.ts";
 import { StaleCheck } from "./stale-check.ts";
 
-const stale = (count: number) =>
-  Array.from({ length: count }, (_, i) => entry({ at: "10.1.0.11:5353", clientPort: 1024 + i }));
+/** A table with this many stale entries. */
+function tableOf(count: number): FakeTable {
+  const table = new FakeTable();
+  const at = "10.1.0.11:5353";
+  for (let i = 0; i < count; i++) table.entries.push(entry({ at, clientPort: 1024 + i }));
+  return table;
+}
 
-const FEW = { most: 10, batch: 5 };
-
-/** For a node without imports. */
-function staleCheck(): StaleCheck {
+/** On a node without imports, a few entries at a time. */
+function cleanUp(table: FakeTable) {
   const state = new ProgrammedState([RANGE]);
   state.accept(true);
-  return new StaleCheck(state);
+  const few = { most: 10, batch: 5 };
+  return deleteStaleEntries(table, { family: "IPv4" }, new StaleCheck(state), undefined, few);
 }
 
 test("entries over the limit of one scan are deleted by the next", async () => {
-  const table = new FakeTable();
+  const table = tableOf(25);
   const foreign = entry({ to: "10.96.0.1:53", at: "10.1.0.11:5353" });
-  table.entries = [...stale(25), foreign];
-  const deleted = await deleteStaleEntries(table, { family: "IPv4" }, staleCheck(), undefined, FEW);
+  table.entries.push(foreign);
+  const deleted = await cleanUp(table);
   assert.deepEqual(deleted, [{ protocol: "UDP", reason: "vip-gone", entries: 25 }]);
   assert.deepEqual(table.entries, [foreign]);
   assert.equal(table.lists.length, 3);
 });
 
 test("stale entries are deleted during the scan of a large table", async () => {
-  const table = new FakeTable();
-  table.entries = stale(100);
+  const table = tableOf(100);
   const left: number[] = [];
   table.list = async (_filter, onEntry) => {
     for (const one of [...table.entries]) {
@@ -39,35 +42,31 @@ test("stale entries are deleted during the scan of a large table", async () => {
       left.push(table.entries.length);
     }
   };
-  await deleteStaleEntries(table, { family: "IPv4" }, staleCheck(), undefined, FEW);
+  await cleanUp(table);
   assert.ok(Number(left.at(-1)) < 10, left.join());
 });
 
 test("a deletion that fails ends the cleanup with its error", async () => {
-  const table = new FakeTable();
-  table.entries = stale(25);
+  const table = tableOf(25);
   const error = new Error("no right");
   table.delete = () => Promise.reject(error);
-  const cleanup = deleteStaleEntries(table, { family: "IPv4" }, staleCheck(), undefined, FEW);
-  await assert.rejects(cleanup, error);
+  await assert.rejects(cleanUp(table), error);
 });
 
 test("another program that deletes the same entries does not end the cleanup", async () => {
-  const table = new FakeTable();
-  table.entries = stale(25);
+  const table = tableOf(25);
   const remove = table.delete.bind(table);
   table.delete = async (entries) => {
     const deleted = await remove(entries);
     return table.lists.length === 1 ? 0 : deleted;
   };
-  await deleteStaleEntries(table, { family: "IPv4" }, staleCheck(), undefined, FEW);
+  await cleanUp(table);
   assert.deepEqual(table.entries, []);
 });
 
 test("a table that deletes nothing is scanned three times", async () => {
-  const table = new FakeTable();
-  table.entries = stale(25);
+  const table = tableOf(25);
   table.delete = async () => 0;
-  await deleteStaleEntries(table, { family: "IPv4" }, staleCheck(), undefined, FEW);
+  await cleanUp(table);
   assert.equal(table.lists.length, 3);
 });

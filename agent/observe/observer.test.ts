@@ -25,6 +25,13 @@ function logged(level: LogLevel, ...fields: readonly string[]) {
   return { log, lines, metrics: new AgentMetrics() };
 }
 
+/** Labels and values of a metric. */
+async function samplesOf(metrics: AgentMetrics, name: string): Promise<string[]> {
+  const prefix = `clusterset_agent_${name}`;
+  const found = (await metrics.text()).split("\n").filter((line) => line.startsWith(prefix));
+  return found.map((line) => line.slice(prefix.length));
+}
+
 function observed(level: LogLevel = "debug") {
   const { log, lines, metrics } = logged(level);
   return { lines, metrics, observer: new Observer(log, metrics, { now: () => 5000 }) };
@@ -324,10 +331,7 @@ test("a silent uplink is shown until it ends", async () => {
 
 test("clusters that probes do not reach are shown, counted and logged, each until probes reach it again", async () => {
   const { lines, metrics, health, remarks } = silence();
-  const blind = async () => {
-    const found = (await metrics.text()).matchAll(/^clusterset_agent_health_blind(.*)$/gm);
-    return [...found].map(([, rest]) => rest);
-  };
+  const blind = () => samplesOf(metrics, "health_blind");
   health.blind(new Set(["c3"]));
   health.blind(new Set(["c2", "c3"]));
   assert.deepEqual(await blind(), ['{member="c3"} 1', '{member="c2"} 1']);
@@ -361,10 +365,7 @@ test("missing evidence is logged once for each cause, and counted each time", as
 
 function counting() {
   const { log, lines, metrics } = logged("info");
-  const samples = async () => {
-    const found = (await metrics.text()).matchAll(/^clusterset_agent_connections_total(.*)$/gm);
-    return [...found].map(([, rest]) => rest);
-  };
+  const samples = () => samplesOf(metrics, "connections_total");
   return { lines, samples, traffic: new TrafficObserver(log, metrics) };
 }
 

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { importFact, nodeFact, sliceFact } from "../../test/generators/facts.ts";
 import type { ImportFact, SliceFact } from "../model/facts.ts";
 import { Model } from "../model/model.ts";
-import { NO_SILENCE, type Silence } from "../model/silence.ts";
+import { NO_SILENCE } from "../model/silence.ts";
 import { planImport } from "./plan.ts";
 
 const HTTP = { name: "http", protocol: "TCP", port: 80 } as const;
@@ -11,11 +11,7 @@ const CONDITIONS = ["ready", "serving", "terminating", "not-ready"] as const;
 const DNS = { name: "dns", protocol: "UDP", port: 53 } as const;
 
 /** `keeps` of each service of demo/serve, seen from node n1 of cluster c1. */
-function listedBy(fact: ImportFact, ...slices: readonly SliceFact[]) {
-  return listedDuring(NO_SILENCE, fact, ...slices);
-}
-
-function listedDuring(silence: Silence, fact: ImportFact, ...slices: readonly SliceFact[]) {
+function listedBy(fact: ImportFact, slices: readonly SliceFact[], silence = NO_SILENCE) {
   const model = new Model();
   model.setSilence(silence, 0);
   model.setImport(fact, 0);
@@ -27,8 +23,8 @@ function listedDuring(silence: Silence, fact: ImportFact, ...slices: readonly Sl
 
 test("TCP connections are kept unless the import requests resets, SCTP's always", () => {
   const ports = [HTTP, { ...HTTP, protocol: "SCTP" } as const];
-  assert.deepEqual(listedBy(importFact({ ports }), sliceFact({ ports })), [undefined, undefined]);
-  assert.deepEqual(listedBy(importFact({ ports, onEndpointDeath: "reset" })), [[], undefined]);
+  assert.deepEqual(listedBy(importFact({ ports }), [sliceFact({ ports })]), [undefined, undefined]);
+  assert.deepEqual(listedBy(importFact({ ports, onEndpointDeath: "reset" }), []), [[], undefined]);
 });
 
 test("UDP entries are kept while their endpoint is ready, of any tier; with `follow`, none but those of new clients", () => {
@@ -41,9 +37,9 @@ test("UDP entries are kept while their endpoint is ready, of any tier; with `fol
     ...{ key: "demo/unused", cluster: "c8", ports: [DNS], endpoints: ["10.8.0.1"], active: false },
   });
   const fact = importFact({ ports: [DNS] });
-  assert.deepEqual(listedBy(fact, near, far, inactive), [["10.1.0.1:53", "10.9.0.0:5353"]]);
-  assert.deepEqual(listedBy({ ...fact, udp: "follow" }, near, far), [[]]);
-  assert.deepEqual(listedBy({ ...fact, nodeLocal: true }, near, far), [[]], "policies apply");
+  assert.deepEqual(listedBy(fact, [near, far, inactive]), [["10.1.0.1:53", "10.9.0.0:5353"]]);
+  assert.deepEqual(listedBy({ ...fact, udp: "follow" }, [near, far]), [[]]);
+  assert.deepEqual(listedBy({ ...fact, nodeLocal: true }, [near, far]), [[]], "policies apply");
 });
 
 test("endpoints of any slice are listed, of any condition and tier, active or not, with the slice's port", () => {
@@ -52,23 +48,15 @@ test("endpoints of any slice are listed, of any condition and tier, active or no
     endpoints: CONDITIONS.map((condition, i) => ({ address: `10.1.0.${i}`, condition })),
     ports: [{ ...HTTP, port: 8080 }],
   });
-  const far = sliceFact({
-    key: "demo/far",
-    cluster: "c9",
-    endpoints: ["10.9.0.1"],
-    ports: [{ ...HTTP, port: 9090 }],
-  });
-  const unused = sliceFact({
-    key: "demo/unused",
-    active: false,
-    endpoints: ["10.9.0.2"],
-    ports: far.ports,
-  });
+  const ports = [{ ...HTTP, port: 9090 }];
+  const far = sliceFact({ key: "demo/far", cluster: "c9", endpoints: ["10.9.0.1"], ports });
+  const off = { active: false, endpoints: ["10.9.0.2"], ports };
+  const unused = sliceFact({ key: "demo/unused", ...off });
   const other = sliceFact({ key: "demo/other", endpoints: ["10.1.0.9"], ports: [DNS] });
   const six = sliceFact({ key: "demo/six", family: "IPv6", endpoints: ["fd00::1"] });
   const fact = importFact({ onEndpointDeath: "reset", ports: [HTTP] });
   const all = ["10.1.0.0:8080", "10.1.0.1:8080", "10.1.0.2:8080", "10.1.0.3:8080"];
-  assert.deepEqual(listedBy(fact, near, far, unused, other, six), [
+  assert.deepEqual(listedBy(fact, [near, far, unused, other, six]), [
     [...all, "10.9.0.1:9090", "10.9.0.2:9090"],
   ]);
 });
@@ -79,10 +67,10 @@ test("behind a wall, no connection to an endpoint outside is kept, neither of UD
   const far = sliceFact({ key: "demo/far", cluster: "c9", endpoints: ["10.9.0.1"], ports });
   const fact = importFact({ ports });
   const both = ["10.1.0.1:53", "10.9.0.1:53"];
-  assert.deepEqual(listedBy(fact, near, far), [undefined, both]);
+  assert.deepEqual(listedBy(fact, [near, far]), [undefined, both]);
   const walled = { ...fact, onlySelected: true } as const;
-  assert.deepEqual(listedBy(walled, near, far), [undefined, ["10.1.0.1:53"]]);
-  assert.deepEqual(listedBy({ ...walled, onEndpointDeath: "reset" }, near, far), [
+  assert.deepEqual(listedBy(walled, [near, far]), [undefined, ["10.1.0.1:53"]]);
+  assert.deepEqual(listedBy({ ...walled, onEndpointDeath: "reset" }, [near, far]), [
     ["10.1.0.1:80"],
     ["10.1.0.1:53"],
   ]);
@@ -98,13 +86,13 @@ test("with resets, endpoints are dead that do not answer and whose cluster is ou
   const [ready = "", , ...rest] = all;
   const clusters = new Map([["c9", ""]]);
   const ports = new Map([["10.9.0.1", new Map([[80, "shown"] as const])]]);
-  assert.deepEqual(listedBy(fact, slice), [all]);
-  assert.deepEqual(listedDuring({ ...NO_SILENCE, clusters }, fact, slice), [[ready, ...rest]]);
-  assert.deepEqual(listedDuring({ ...NO_SILENCE, endpoints: ports }, fact, slice), [
-    [ready, ...rest],
-  ]);
+  const listed = (silence: Partial<typeof NO_SILENCE>, of = fact) =>
+    listedBy(of, [slice], { ...NO_SILENCE, ...silence });
+  assert.deepEqual(listed({}), [all]);
+  assert.deepEqual(listed({ clusters }), [[ready, ...rest]]);
+  assert.deepEqual(listed({ endpoints: ports }), [[ready, ...rest]]);
   const other = new Map([["10.9.0.1", new Map([[81, "shown"] as const])]]);
-  assert.deepEqual(listedDuring({ ...NO_SILENCE, endpoints: other }, fact, slice), [all]);
+  assert.deepEqual(listed({ endpoints: other }), [all]);
   const off = { ...fact, health: "off" } as const;
-  assert.deepEqual(listedDuring({ ...NO_SILENCE, clusters }, off, slice), [all]);
+  assert.deepEqual(listed({ clusters }, off), [all]);
 });

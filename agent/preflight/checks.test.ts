@@ -72,6 +72,10 @@ const HOST = [
   "25 22 0:22 / /run rw,nosuid,nodev shared:2 - tmpfs tmpfs rw,size=1g",
 ].join("\n");
 
+/** What a container sees if this is mounted into it. */
+const container = (mount: string) => `${ROOT}\n601 600 0:22 ${mount} rw - tmpfs tmpfs rw`;
+const ONE_FILE = container("/xtables.lock /run/xtables.lock");
+
 describe("lock files", () => {
   for (const [name, mounts, reason] of [
     ["a node itself", HOST, undefined],
@@ -81,21 +85,9 @@ describe("lock files", () => {
       undefined,
     ],
     ["a container", ROOT, "lock-not-shared"],
-    [
-      "a container with the host's /run",
-      `${ROOT}\n601 600 0:22 / /run rw - tmpfs tmpfs rw`,
-      undefined,
-    ],
-    [
-      "a container with one of the files",
-      `${ROOT}\n601 600 0:22 /xtables.lock /run/xtables.lock rw - tmpfs tmpfs rw`,
-      "lock-not-shared",
-    ],
-    [
-      "a container with /running",
-      `${ROOT}\n601 600 0:22 / /running rw - tmpfs tmpfs rw`,
-      "lock-not-shared",
-    ],
+    ["a container with the host's /run", container("/ /run"), undefined],
+    ["a container with one of the files", ONE_FILE, "lock-not-shared"],
+    ["a container with /running", container("/ /running"), "lock-not-shared"],
     ["unreadable mounts", undefined, "not-tested"],
   ] as const) {
     test(`${name}: ${reason ?? "ok"}`, () => {
@@ -104,18 +96,13 @@ describe("lock files", () => {
   }
 
   test("only files that are not shared are named", () => {
-    const mounts = `${ROOT}\n601 600 0:22 /xtables.lock /run/xtables.lock rw - tmpfs tmpfs rw`;
-    assert.match(checkLocks(LOCKS, mounts).advice ?? "", /^\/run\/clusterset-agent\.lock: in/);
+    assert.match(checkLocks(LOCKS, ONE_FILE).advice ?? "", /^\/run\/clusterset-agent\.lock: in/);
   });
 
   test("the mount of a path is the nearest one, and the last of several there", () => {
     const at = (type: string, point: string) => `1 1 0:1 / ${point} rw - ${type} x rw`;
-    const mounts = [
-      at("ext4", "/"),
-      at("tmpfs", "/a/b"),
-      at("xfs", "/a"),
-      at("btrfs", "/a/b"),
-    ].join("\n");
+    const all = [at("ext4", "/"), at("tmpfs", "/a/b"), at("xfs", "/a"), at("btrfs", "/a/b")];
+    const mounts = all.join("\n");
     assert.deepEqual(mountOf("/a/b/c", mounts), { point: "/a/b", type: "btrfs" });
     assert.deepEqual(mountOf("/a/bc", mounts), { point: "/a", type: "xfs" });
     assert.equal(mountOf("/a", ""), undefined);
@@ -201,12 +188,8 @@ describe("whether the ClusterSet CIDR is apart from Services", () => {
     ["the flag's is in ours", [], [], ["241.0.0.0/16"], "service-range-overlap"],
   ] as const) {
     test(`${name}: ${reason ?? "ok"}`, () => {
-      const fact = {
-        kubeProxy: kubeProxy.map(cidr),
-        objects: objects.map(cidr),
-        flag: flag.map(cidr),
-      };
-      assert.equal(checkServiceRange(ours, fact).reason, reason);
+      const listed = { kubeProxy: kubeProxy.map(cidr), objects: objects.map(cidr) };
+      assert.equal(checkServiceRange(ours, { ...listed, flag: flag.map(cidr) }).reason, reason);
     });
   }
 });
@@ -329,21 +312,15 @@ describe("bridges with pods", () => {
   }
 
   test("the advice names the bridge, the sysctl and the module", () => {
-    const zero = checkBridges("IPv4", "0\n", bridges, masters);
-    assert.match(
-      zero.advice ?? "",
-      /bridge cni0 .*because net\.bridge\.bridge-nf-call-iptables is 0/,
-    );
-    assert.doesNotMatch(zero.advice ?? "", /virbr0/);
-    const absent = checkBridges("IPv4", undefined, bridges, masters);
-    assert.match(absent.advice ?? "", /br_netfilter is not loaded/);
+    const advice = (text?: string) => checkBridges("IPv4", text, bridges, masters).advice ?? "";
+    assert.match(advice("0\n"), /bridge cni0 .*because net\.bridge\.bridge-nf-call-iptables is 0/);
+    assert.doesNotMatch(advice("0\n"), /virbr0/);
+    assert.match(advice(), /br_netfilter is not loaded/);
   });
 
   test("no bridge with pods: ok; no list: unknown", () => {
     assert.equal(checkBridges("IPv4", undefined, bridges, []).state, "ok");
-    assert.equal(
-      checkBridges("IPv4", "0\n", parseBridges({ ...output(""), status: 1 }), []).state,
-      "unknown",
-    );
+    const unlisted = parseBridges({ ...output(""), status: 1 });
+    assert.equal(checkBridges("IPv4", "0\n", unlisted, []).state, "unknown");
   });
 });

@@ -40,12 +40,8 @@ class Stage implements AsyncDisposable {
 
   /** `flavour`: of iptables; none with IPVS. */
   constructor(flavour: "nft" | "none" = "nft", ranges: readonly string[] = ["241.0.0.0/8"]) {
-    this.preflight = this.#preflight(flavour, ranges);
-  }
-
-  #preflight(flavour: "nft" | "none", ranges: readonly string[]): Preflight {
     const run = (argv: Argv, stop?: AbortSignal) => this.#run(argv.join(" "), stop);
-    return new Preflight({
+    this.preflight = new Preflight({
       clusterSetCidrs: ranges.map(cidr),
       serviceCidrs: [],
       listedServiceCidrs: () => this.listedServiceCidrs,
@@ -224,11 +220,8 @@ test("of two ranges of a family, each is checked, and the worst finding is repor
   const names = stage.preflight.findings.map(findingName);
   assert.deepEqual(names, [...new Set(names)]);
   assert.equal(stage.ran(PROBE), 2, "a probe to each range");
-  const checks = ["route-IPv4", "service-range-IPv4", "pods-IPv4"];
-  assert.deepEqual(
-    checks.map((name) => stage.reason(name)),
-    [undefined, undefined, undefined],
-  );
+  for (const name of ["route-IPv4", "service-range-IPv4", "pods-IPv4"])
+    assert.equal(stage.reason(name), undefined);
   stage.listedServiceCidrs = [cidr("241.128.0.0/9")];
   stage.answers.delete("ip -4 -j route");
   stage.answers.set("ip -4 -j route get 242", ROUTE);
@@ -300,11 +293,7 @@ test("endpoints of each other cluster are tried until one accepts, then every 15
     c3: ["192.0.2.31", "192.0.2.32"],
   };
   stage.ends.set("192.0.2.1", "silent");
-  for (const [address, end] of [
-    ["192.0.2.31", "silent"],
-    ["192.0.2.32", "refused"],
-  ] as const)
-    stage.ends.set(address, end);
+  stage.ends.set("192.0.2.31", "silent").set("192.0.2.32", "refused");
   await stage.minute();
   assert.deepEqual(stage.connected.splice(0).sort(), [
     ...["192.0.2.1", "192.0.2.2", "192.0.2.3"],

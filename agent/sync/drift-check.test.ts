@@ -5,7 +5,7 @@ import { FakeClock } from "../../test/doubles/fake-clock.ts";
 import { virtualService } from "../../test/generators/services.ts";
 import { ReconcilerStage } from "../../test/stages/reconciler-stage.ts";
 import { type Check, type CheckScope, type Drift, UNCHANGED } from "../backends/backend.ts";
-import { DriftCheck } from "./drift-check.ts";
+import { DriftCheck, type DriftCheckOptions } from "./drift-check.ts";
 
 const A = "demo/a";
 const B = "demo/b";
@@ -342,22 +342,27 @@ describe("garbage that a check finds", () => {
   });
 });
 
-/** What a check reports to nobody. */
-const UNHEARD = {
-  drifted: () => undefined,
-  clean: () => undefined,
-  succeeded: () => undefined,
-  failed: () => undefined,
-  wake: () => undefined,
-};
+/** After a first pass; reports to nobody. */
+function begun(
+  options: Pick<DriftCheckOptions<never>, "clock" | "check" | "interval"> &
+    Partial<DriftCheckOptions<never>>,
+): DriftCheck<never> {
+  const driftCheck = new DriftCheck({
+    ...{ random: () => 0.5, drifted: () => undefined, clean: () => undefined },
+    ...{ succeeded: () => undefined, failed: () => undefined, wake: () => undefined },
+    ...options,
+  });
+  driftCheck.passBegins();
+  driftCheck.passEnds("complete");
+  return driftCheck;
+}
 
 test("on a busy node, what a check takes of the processor counts, not how long it takes", async () => {
   const clock = new FakeClock();
   const taken: number[] = [];
   let used = 0;
-  const driftCheck = new DriftCheck({
+  const driftCheck = begun({
     clock,
-    random: () => 0.5,
     processorTime: () => used,
     check: async () => {
       used += 30;
@@ -365,10 +370,7 @@ test("on a busy node, what a check takes of the processor counts, not how long i
       return found([]);
     },
     interval: (took) => taken.push(took) && 2_000,
-    ...UNHEARD,
   });
-  driftCheck.passBegins();
-  driftCheck.passEnds("complete");
   clock.advance(1_000);
   clock.advance(3_000);
   await driftCheck.stop();
@@ -381,15 +383,8 @@ for (const [random, minutes] of [
 ] as const) {
   test(`nodes do not compare at the same time: with the random number ${random}, one does after ${minutes} minutes`, async () => {
     const clock = new FakeClock();
-    const driftCheck = new DriftCheck({
-      clock,
-      random: () => random,
-      check: async () => found([]),
-      interval: () => 5_000,
-      ...UNHEARD,
-    });
-    driftCheck.passBegins();
-    driftCheck.passEnds("complete");
+    const check = async () => found([]);
+    const driftCheck = begun({ clock, random: () => random, check, interval: () => 5_000 });
     clock.advance(minutes * 60_000 - 1);
     assert.equal(driftCheck.due, false);
     clock.advance(1);

@@ -11,15 +11,13 @@ const A = "demo/a";
 const B = "demo/b";
 const C = "demo/c";
 
-describe("a reconciler", () => {
-  let bench: ReconcilerStage;
-  beforeEach(() => {
-    bench = new ReconcilerStage();
-  });
-  afterEach(async () => {
-    await bench.reconciler.stop();
-  });
+let bench: ReconcilerStage;
+beforeEach(() => {
+  bench = new ReconcilerStage();
+});
+afterEach(() => bench.reconciler.stop());
 
+describe("a reconciler", () => {
   test("neither reads nor writes before it is started, and then begins with a complete pass", async () => {
     bench.backend.kernel.set("demo/left-over", "x");
     bench.want(A, 80, 7);
@@ -102,14 +100,6 @@ describe("a reconciler", () => {
 });
 
 describe("a reconciler whose kernel rejects transactions", () => {
-  let bench: ReconcilerStage;
-  beforeEach(() => {
-    bench = new ReconcilerStage();
-  });
-  afterEach(async () => {
-    await bench.reconciler.stop();
-  });
-
   for (const fault of ["before", "after"] as const) {
     test(`reads back after a transaction that failed ${fault} it took effect`, async () => {
       await bench.started();
@@ -207,7 +197,7 @@ test("after any failures, the kernel reaches the desired state", async () => {
     { weight: 1, arbitrary: fc.constant("hold" as const) },
   );
   await forMany(150, [fc.array(step, { maxLength: 25 })], async (steps) => {
-    const bench = new ReconcilerStage();
+    bench = new ReconcilerStage();
     let release = (): void => undefined;
     bench.reconciler.start();
     for (const one of steps) {
@@ -227,14 +217,6 @@ test("after any failures, the kernel reaches the desired state", async () => {
 });
 
 describe("changes that wait", () => {
-  let bench: ReconcilerStage;
-  beforeEach(() => {
-    bench = new ReconcilerStage();
-  });
-  afterEach(async () => {
-    await bench.reconciler.stop();
-  });
-
   test("reports since when the oldest change waits, in a transaction or not, in any order", async () => {
     assert.equal(bench.reconciler.oldestWaiting, undefined);
     await bench.started();
@@ -273,7 +255,6 @@ describe("changes that wait", () => {
 
 describe("a reconciler that is stopped", () => {
   test("finishes the present transaction, and starts no other", async () => {
-    const bench = new ReconcilerStage();
     await bench.started();
     const release = bench.backend.hold();
     bench.want(A, 80);
@@ -291,7 +272,6 @@ describe("a reconciler that is stopped", () => {
   });
 
   test("while it reads, writes nothing", async () => {
-    const bench = new ReconcilerStage();
     bench.want(A, 80);
     const release = bench.backend.hold();
     bench.reconciler.start();
@@ -305,7 +285,6 @@ describe("a reconciler that is stopped", () => {
   });
 
   test("while it waits after a failure, ends at once", async () => {
-    const bench = new ReconcilerStage();
     await bench.started();
     bench.backend.faults.push("before");
     bench.want(A, 80);
@@ -316,7 +295,6 @@ describe("a reconciler that is stopped", () => {
   });
 
   test("in the middle of a transaction that fails, does not try again", async () => {
-    const bench = new ReconcilerStage();
     await bench.started();
     const release = bench.backend.hold();
     bench.want(A, 80);
@@ -330,7 +308,6 @@ describe("a reconciler that is stopped", () => {
   });
 
   test("before it was started, never begins", async () => {
-    const bench = new ReconcilerStage();
     bench.want(A, 80);
     await bench.reconciler.stop();
     bench.reconciler.start();

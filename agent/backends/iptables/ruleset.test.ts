@@ -14,15 +14,17 @@ const HERE: PlannedEndpoint = { address: "10.1.0.1", port: 8080, cluster: "c1" }
 
 function newRuleset(): IptablesRuleset {
   const masquerade = { mode: "none", podCidrs: [] } as const;
-  return new IptablesRuleset({
-    family: "IPv4",
-    clusterSetCidrs: [cidr("241.0.0.0/8")],
-    masquerade,
-  });
+  const clusterSetCidrs = [cidr("241.0.0.0/8")];
+  return new IptablesRuleset({ family: "IPv4", clusterSetCidrs, masquerade });
 }
 
 function nothing(): KernelState {
   return { chains: new Map(), jumps: [] };
+}
+
+/** The transaction that brings the kernel to what the ruleset has. */
+function transaction(state: KernelState, ruleset: IptablesRuleset) {
+  return finished(diff(state, finished(ruleset.take())));
 }
 
 /** A ruleset and the kernel that follows it. */
@@ -32,7 +34,7 @@ class Stage {
 
   /** The present transaction, without the rules that compare source and destination. */
   text(): string {
-    const tx = finished(diff(this.state, finished(this.ruleset.take())));
+    const tx = transaction(this.state, this.ruleset);
     tx.settle(this.state);
     return tx.toString().replace(/^-A CSP-HAIRPIN .*\n/gm, "");
   }
@@ -215,8 +217,8 @@ describe("a ruleset that is larger than what is kept in memory", () => {
 
   test("is written as if all of it had been kept: once for all ports of an import, in order, in pieces of moderate size", () => {
     const { kept, unmade, made } = rulesets();
-    const expected = finished(diff(nothing(), finished(kept.take())));
-    const tx = finished(diff(nothing(), finished(unmade.take())));
+    const expected = transaction(nothing(), kept);
+    const tx = transaction(nothing(), unmade);
     assert.equal(made(), 0, "only when it is written");
     const pieces = [...tx.pieces()];
     assert.ok(made() > 0 && made() <= SERVICES, `${made()}`);
@@ -236,8 +238,8 @@ describe("a ruleset that is larger than what is kept in memory", () => {
   test("is not rendered again if the kernel has it", () => {
     const { kept, unmade, made } = rulesets();
     const state = nothing();
-    finished(diff(state, finished(kept.take()))).settle(state);
-    assert.ok(finished(diff(state, finished(unmade.take()))).empty);
+    transaction(state, kept).settle(state);
+    assert.ok(transaction(state, unmade).empty);
     assert.equal(made(), 0);
   });
 });
@@ -252,31 +254,28 @@ describe("a service whose rules are kept", () => {
     const state = nothing();
     const ruleset = newRuleset();
     ruleset.set(key, both);
-    finished(diff(state, finished(ruleset.take()))).settle(state);
+    transaction(state, ruleset).settle(state);
     return state;
   }
 
   test("keeps its chain and its entry, in a complete pass too", () => {
     const ruleset = newRuleset();
     ruleset.set(key, [one], { kept: [gone] });
-    assert.equal(finished(diff(live(), finished(ruleset.take()))).toString(), "");
+    assert.equal(transaction(live(), ruleset).toString(), "");
   });
 
   test("keeps them while its neighbours change, and is written afterwards", () => {
     const state = live();
     const ruleset = newRuleset();
     ruleset.set(key, both);
-    finished(diff(state, finished(ruleset.take())));
+    transaction(state, ruleset);
     ruleset.set(key, [{ ...one, endpoints: one.endpoints.slice(1) }], { kept: [gone] });
     ruleset.set(...large(2));
-    const text = finished(diff(state, finished(ruleset.take()))).toString();
+    const text = transaction(state, ruleset).toString();
     assert.doesNotMatch(text, /^-X|s1:p81.* (RETURN|DNAT)/m);
     assert.match(text, /s1:p80.*10\.0\.1\.1:8080/);
     ruleset.set(key, [one, gone]);
-    assert.match(
-      finished(diff(state, finished(ruleset.take()))).toString(),
-      /s1:p81 no-endpoint" -j RETURN/,
-    );
+    assert.match(transaction(state, ruleset).toString(), /s1:p81 no-endpoint" -j RETURN/);
   });
 
   test("is deleted with its import", () => {
@@ -284,9 +283,6 @@ describe("a service whose rules are kept", () => {
     ruleset.set(key, [one], { kept: [other] });
     finished(ruleset.take());
     ruleset.set(key, []);
-    assert.match(
-      finished(diff(live(), finished(ruleset.take()))).toString(),
-      /(^-X CSP-SVC-.*\n){2}/m,
-    );
+    assert.match(transaction(live(), ruleset).toString(), /(^-X CSP-SVC-.*\n){2}/m);
   });
 });

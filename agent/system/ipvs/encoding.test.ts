@@ -55,27 +55,24 @@ function bytes(...words: readonly string[]): string {
   return words.join("").replaceAll(" ", "");
 }
 
+const hexOf = (command: Parameters<typeof encodeCommand>[0]) =>
+  encodeCommand(command).toString("hex");
+
 describe("messages of IPVS", () => {
   test("a new server, byte by byte", () => {
-    assert.equal(
-      encodeCommand({ kind: "new-server", server }).toString("hex"),
-      bytes("01 01 0000", "5400 0180", ...NAME, ...TERMS),
-    );
+    const written = hexOf({ kind: "new-server", server });
+    assert.equal(written, bytes("01 01 0000", "5400 0180", ...NAME, ...TERMS));
   });
 
   test("a destination, byte by byte", () => {
-    assert.equal(
-      encodeCommand({ kind: "set-destination", server, destination }).toString("hex"),
-      bytes("06 01 0000", "3000 0180", ...NAME, "4800 0280", ...DESTINATION),
-    );
+    const name = ["06 01 0000", "3000 0180", ...NAME];
+    const written = hexOf({ kind: "set-destination", server, destination });
+    assert.equal(written, bytes(...name, "4800 0280", ...DESTINATION));
   });
 
   test("requests to delete or list contain only the name", () => {
     const name = bytes("3000 0180", ...NAME);
-    assert.equal(
-      encodeCommand({ kind: "delete-server", server }).toString("hex"),
-      bytes("03 01 0000", name),
-    );
+    assert.equal(hexOf({ kind: "delete-server", server }), bytes("03 01 0000", name));
     assert.equal(encodeDestinationsRequest(server).toString("hex"), bytes("08 01 0000", name));
   });
 
