@@ -71,6 +71,15 @@ test("a column is as wide as terminals show its cells: letters of two columns, a
   assert.deepEqual(text.split("\n").slice(1), ["  x forged row"]);
 });
 
+test("wrapping needs time in proportion to a text of others, also of wide letters", () => {
+  const text = "日本 ".repeat(50_000);
+  const started = process.cpuUsage();
+  const shown = String(sentence(text, { ...PLAIN, columns: 80 }));
+  assert.equal(shown.replaceAll(/\s/g, ""), text.replaceAll(" ", ""));
+  // Of the processor, some 200 ms are usual. A square of the length takes many times the limit.
+  assert.ok(process.cpuUsage(started).user < 5_000_000);
+});
+
 test("on a narrow screen the widest columns are wrapped, at spaces, and the others are not", () => {
   const rows = [["c1", "one two three four five six seven", "x".repeat(50)]];
   const text = String(table(["A", "B", "C"], rows, { ...PLAIN, columns: 45 }));

@@ -161,8 +161,10 @@ function fitting(text: string, columns: number): number {
 function wrapped(text: string, width: number): string[] {
   const lines: string[] = [];
   let rest = text;
-  while (widthOf(rest) > width && width > 0) {
+  while (width > 0) {
+    // Not the width of the rest, which others may have made long.
     const fits = fitting(rest, width);
+    if (fits === rest.length) break;
     const space = rest.lastIndexOf(" ", fits);
     const end = space > 0 ? space : fits;
     lines.push(rest.slice(0, end));
