@@ -49,6 +49,8 @@ const NFTABLES = "nftables";
 /** What tests on API servers need, some of them with Kubernetes' controllers or kube-proxy, and those with kubelets. */
 const SERVERS: Options = { needs: ["api-server", "kubelets"] };
 const CLUSTERS: Options = { needs: ["clusters"], weight: 2, seconds: 100 };
+/** In the rest: clusters boot beside clients that must lose nothing, with one other job. */
+const MORE_CLUSTERS: Options = { needs: ["more-images"], weight: 3, seconds: 200 };
 
 /** Failover, rejection, and that nothing stays. */
 const IPVS_PROMISES = "after a failover|without an endpoint|cleanup";
@@ -113,32 +115,17 @@ export const PLAN: readonly Row[] = [
 
   // Real clusters with kubelets.
   row("test", "test/e2e/journey.test.ts", { ...CLUSTERS, seconds: 130 }),
-  row("all", "test/e2e/hub.test.ts", { ...CLUSTERS, needs: ["more-images", "helm"], seconds: 240 }),
+  row("all", "test/e2e/hub.test.ts", { ...MORE_CLUSTERS, needs: ["more-images", "helm"] }),
   // Clusters boot under connections that must not fail: beside other tests, the servers of healthy clusters get no processor for seconds.
   // The file makes its own load. A connection that is lost once in several runs is lost for a user, too: so the file is not repeated.
   row("all", "test/e2e/drill.test.ts", {
-    ...CLUSTERS,
-    needs: ["more-images"],
+    ...MORE_CLUSTERS,
     seconds: 400,
     alone: true,
     once: true,
   }),
-  row("all", "test/e2e/new-clusters.test.ts", {
-    ...CLUSTERS,
-    needs: ["more-images"],
-    seconds: 400,
-    weight: 3,
-  }),
-  row("all", "test/e2e/{install,rollout}.test.ts", {
-    ...CLUSTERS,
-    needs: ["more-images"],
-    seconds: 300,
-  }),
-  row("all", "test/e2e/*.test.ts", {
-    ...CLUSTERS,
-    needs: ["more-images"],
-    seconds: 200,
-  }),
+  row("all", "test/e2e/{new-clusters,rollout}.test.ts", { ...MORE_CLUSTERS, seconds: 300 }),
+  row("all", "test/e2e/*.test.ts", MORE_CLUSTERS),
   row("all", "test/cluster/*.test.ts", { ...CLUSTERS, seconds: 90 }),
 
   // This machine's kernel, with each backend that it has. Storms and random kills are in the rest.
@@ -157,7 +144,7 @@ export const PLAN: readonly Row[] = [
   kernel("refusals", 30, { skip: "legacy|found ahead" }),
   row("all", "test/kernel/killed.test.ts", { random: true, seconds: 30 }),
   row("all", "test/kernel/every-object.test.ts", { seconds: 260 }),
-  row("all", "test/kernel/silence.test.ts", { seconds: 300 }),
+  row("all", "test/kernel/silence.test.ts", { seconds: 400 }),
   row(
     "all",
     "test/kernel/{node-addresses,range-change,moving,net-admin,fake-iptables,net-raw,nft-versions}.test.ts",

@@ -232,8 +232,8 @@ describe("a Service that asks for failover, with the real kube-proxy", () => {
   after(() => stage?.[Symbol.asyncDispose]());
 
   for (const mode of MODES) {
+    let proxy: KubeProxy;
     describe(`in mode ${mode}`, () => {
-      let proxy: KubeProxy;
       before(async () => {
         await stage.scale(BOTH);
         proxy = stage.proxy(mode);
@@ -273,7 +273,7 @@ describe("a Service that asks for failover, with the real kube-proxy", () => {
           const flags = ["--count", "40", "--every", "20000"];
           const client = stage.client(mode).spawn(request(...flags, url(ip)));
           await client.exited;
-          assert.deepEqual(answersOf([client]), { [pod]: 40 });
+          assert.deepEqual(answersOf([client]), { [pod]: 40 }, `${ip}\n${proxy.log.slice(-4_000)}`);
         }
       }, 30_000);
     }

@@ -1,6 +1,5 @@
 import { after, describe } from "node:test";
 import { SETTINGS } from "../backends.ts";
-import { SLOWNESS } from "../lab/slowness.ts";
 import { ReachNetwork, type Services } from "./reach-network.ts";
 import { type Annotations, ReachStage } from "./reach-stage.ts";
 
@@ -12,20 +11,18 @@ export type Begin = (
 ) => Promise<ReachStage>;
 
 /**
- * Defines the same tests for each backend and each IP family: each has a network with pods at these places, which its tests share. Two run side by side, because
- * they mostly wait; not on a slow machine.
+ * Defines the same tests for each backend and each IP family: each has a network with pods at these places, which its tests share. One after the other: clients
+ * must not lose a connection, and other tests run beside them.
  */
 export function withEachSetting(services: Services, define: (begin: Begin) => void): void {
-  describe("networks", { concurrency: SLOWNESS > 1 ? 1 : 2 }, () => {
-    for (const setting of SETTINGS) {
-      describe(setting.title, { concurrency: 1 }, () => {
-        let network: Promise<ReachNetwork> | undefined;
-        after(async () => (await network)?.[Symbol.asyncDispose]());
-        define(async (used, annotations = {}, flags = []) => {
-          network ??= ReachNetwork.create(setting, services);
-          return ReachStage.begin(await network, { services: used, annotations, flags });
-        });
+  for (const setting of SETTINGS) {
+    describe(setting.title, { concurrency: 1 }, () => {
+      let network: Promise<ReachNetwork> | undefined;
+      after(async () => (await network)?.[Symbol.asyncDispose]());
+      define(async (used, annotations = {}, flags = []) => {
+        network ??= ReachNetwork.create(setting, services);
+        return ReachStage.begin(await network, { services: used, annotations, flags });
       });
-    }
-  });
+    });
+  }
 }

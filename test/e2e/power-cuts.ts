@@ -166,9 +166,11 @@ export function powerCuts(stage: () => PowerCutStage): void {
 
       async function assertShownOn(node: ClusterNode): Promise<void> {
         assert.match(await pageOf(node, `/plan/${FAR}/${FAR}`), /"reason": "unanswering"/);
-        const gauge = `clusterset_agent_health_unanswering{scope="${scope}"} 1\n`;
-        assert.ok((await pageOf(node, "/metrics")).includes(gauge), gauge);
+        const gauge = `clusterset_agent_health_unanswering{scope="${scope}"} 1`;
+        const metrics = (await pageOf(node, "/metrics")).split("\n");
         const log = await agentLog(node.name);
+        const ofHealth = metrics.filter((one) => one.startsWith("clusterset_agent_health"));
+        assert.ok(metrics.includes(gauge), [gauge, ...ofHealth, log].join("\n"));
         const line = log.split("\n").find((one) => one.includes(message));
         assert.match(line ?? log, /"reason":"unanswering"/);
         assert.match(line ?? "", new RegExp(`"cluster":"${REGIONAL}"`));
