@@ -77,6 +77,8 @@ export class Detector {
         const isExamined = (cluster: string) => this.#examinations.has(cluster);
         for (const one of await this.#begins.beginAll(silent, watched, isExamined))
           keepUntil(this.#skipped, endpointName(one), now + SKIPPED_MS.limited);
+        const clusters = new Set(silent.map(({ group }) => group.cluster));
+        await this.#examinations.concludeFromVerdicts(clusters, watched);
       }
       this.#examinations.begin(findings, overdue, answered, watched);
     } else if (!isDelayed) await this.#examinations.conclude(found, answered, watched);

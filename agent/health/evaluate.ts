@@ -372,11 +372,9 @@ function isGroupSilent(tried: readonly Overdue[], context: Context): boolean {
   if (latest.some((record) => clears(record, { age: since }, context))) return false;
   const fewest = Math.min(MIN_TRIED, group.members.size);
   if (isProbed) {
-    // Each endpoint that clients call is probed: a verdict on the group is for those that nobody calls. In the own cluster, of which as a whole there is no
-    // verdict, also for those whose first SYN is too young to show anything.
+    // Each endpoint that clients call is probed: a verdict on the group is for those that nobody calls, and for those whose first SYN is too young to show anything.
     const shown = tried.filter((one) => reasonOf(one, context) === "probe-silent").length;
-    const isShownInPart =
-      group.isOwn && shown > 0 && shown < tried.length && !context.isLossy(group);
+    const isShownInPart = shown > 0 && shown < tried.length && !context.isLossy(group);
     if (tried.length === group.members.size && !isShownInPart) return false;
     return latest.filter((record) => isTelling(record, tried, context)).length >= fewest;
   }

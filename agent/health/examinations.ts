@@ -1,10 +1,10 @@
-import { type ClusterState, clusterState, type Probed } from "./clusters.ts";
+import { type ClusterState, clusterState, ENOUGH_PROBES, type Probed } from "./clusters.ts";
 import type { Finding } from "./evaluate.ts";
 import type { Answered, Overdue, TcpEndpoint } from "./evidence.ts";
 import { namesIn, Samples } from "./samples.ts";
 import { listedOf, openInTurns, rarestFirst } from "./turns.ts";
 import { endpointName } from "./verdict.ts";
-import type { VerdictBegins, VerdictBeginsOptions } from "./verdict-begins.ts";
+import { MOST_KEPT, type VerdictBegins, type VerdictBeginsOptions } from "./verdict-begins.ts";
 import type { Group, WatchedEndpoints } from "./watched-endpoints.ts";
 
 /** What examinations need. */
@@ -27,7 +27,7 @@ const MOST_EXAMINED = 8;
 /** Milliseconds for which an endpoint that does not answer clients, but the node, is probed without others of its cluster. */
 const CLOSED_MS = 30_000;
 /** Names that `keepUntil` keeps. */
-const MOST_KEPT = 4_096;
+const MOST_NAMES = 4_096;
 
 /** Probes of a cluster: of endpoints that owe answers, and of others. */
 interface Examination {
@@ -82,7 +82,9 @@ export class Examinations {
       const groups = findingsHere.map(({ group }) => group);
       const room = MOST_SUSPECTS - probes.pendingOf(cluster);
       // Clients that are not admitted say nothing about a cluster. Where their endpoints admit no nodes either, they are probed again and again, and others come first.
-      const telling = listedOf(findingsHere.filter(({ reason }) => reason !== "not-admitted"));
+      const telling = listedOf(
+        findingsHere.filter((one) => one.reason !== "not-admitted" || !one.isOfStrangers),
+      );
       const suspects = openInTurns(cluster, listed, verdicts)
         .filter((one) => !probes.isPending(one) && watched.mayProbe(cluster, one))
         .toSorted((a, b) => Number(telling.has(b)) - Number(telling.has(a)))
@@ -152,6 +154,38 @@ export class Examinations {
     }
   }
 
+  /**
+   * A cluster of which each endpoint has a verdict is silent as a whole. On a busy node, the last one can be found while an examination is under way that it had
+   * answered: nothing is left then that would begin another.
+   */
+  async concludeFromVerdicts(clusters: ReadonlySet<string>, watched: WatchedEndpoints) {
+    const { begins, clock, probes, report, verdicts } = this.#options;
+    for (const cluster of clusters) {
+      const parts = verdicts.all.filter((one) => one.cluster === cluster);
+      const isProbed = watched.hasWhole(cluster) && probes.reachOfCluster(cluster) === "works";
+      // Without declared ranges, its slices may list the endpoints of another.
+      if (
+        !isProbed ||
+        !watched.isDeclared(cluster) ||
+        parts.some(({ isTrial, scope }) => isTrial || scope === "cluster")
+      )
+        continue;
+      const names = new Set(namesIn(verdicts.silence));
+      if (watched.countOf(cluster, names, "") > 0) continue;
+      const endpoints = parts.flatMap((one) => [...one.endpoints.values()]);
+      const silent = endpoints.filter(
+        (one) => probes.records.get(endpointName(one))?.result === "silent",
+      );
+      if (silent.length < Math.min(ENOUGH_PROBES, endpoints.length)) continue;
+      const namespace = watched.ownerOf(cluster);
+      const owner = { cluster, namespace, isPartial: false, isTrial: false };
+      // What was shown silent before stays so.
+      const kept = endpoints.slice(0, MOST_KEPT);
+      await begins.begin(verdicts.propose("cluster", cluster, owner, kept, clock.now(), []), []);
+      report();
+    }
+  }
+
   /** Answers that neither a later SYN nor a later probe of the endpoint contradicts: those before a cluster died say nothing about it. */
   #latestOf(overdue: readonly Overdue[], answered: readonly Answered[]): Answered[] {
     const { clock, probes } = this.#options;
@@ -200,5 +234,5 @@ export function keepUntil(all: Map<string, number>, name: string, until: number)
   all.delete(name);
   all.set(name, until);
   const [oldest] = all.keys();
-  if (all.size > MOST_KEPT && oldest !== undefined) all.delete(oldest);
+  if (all.size > MOST_NAMES && oldest !== undefined) all.delete(oldest);
 }

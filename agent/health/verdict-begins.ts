@@ -13,7 +13,7 @@ export interface VerdictBeginsOptions extends Omit<VerdictEndsOptions, "install"
 }
 
 /** Endpoints of a cluster or group that the kernel keeps: namespaces share its set. */
-const MOST_KEPT = 64;
+export const MOST_KEPT = 64;
 /** Endpoints in the kernel's set beyond which suspected ones are not added: the rest of its 65,536 is for those that clients have tried. */
 const MOST_SUSPECTED = 16_384;
 

@@ -8,6 +8,15 @@ const CLOSED = [1, 2, 3, 4, 5].map((i) => `0- node>web@c2/${i}`);
 
 export const REPLICAS: readonly History[] = [
   {
+    name: "F4: all three replicas of an import die, and each client calls once in a while: they are left together, when the first one is found",
+    serves: { web: { "c1/n2": 3, c2: 3 }, cart: { c2: 1 } },
+    calls: ["a web 0.05 0-10", "a web 0.2 10-"],
+    drops: ["10- *>web@c1"],
+    expect: ["14 web c2"],
+    patience: 5_000,
+    seeds: [1, 2, 3, 4],
+  },
+  {
     name: "a slow client goes from one dead replica to the next: probes do not reach them",
     serves: { web: { c2: 2, c3: 2 } },
     calls: ["a web 10"],

@@ -10,6 +10,16 @@ const imports = (count: number, places: Readonly<Record<string, number>>, prefix
 /** What is reported, and how often it is probed. */
 export const REPORTS: readonly History[] = [
   {
+    name: "load: a node of a cluster dies, and the rest of it while the node's endpoints are probed: the cluster is reported",
+    serves: { web: { c2: 2, c3: 1 }, cart: { c2: 1, c3: 1 } },
+    calls: ["a web 0.02", "a cart 0.05"],
+    load: 1_000,
+    drops: ["10- *>web@c2/2", "10- *>cart@c2", "11.7- *>c2"],
+    expect: ["40 web c3", "40 cart c3"],
+    verdicts: ["endpoint web@c2/2", "endpoint cart@c2/1", "endpoint web@c2/1", "cluster c2"],
+    seeds: [7, 12],
+  },
+  {
     name: "a cluster dies with two hundred imports: it takes as many probes as with one",
     serves: { ...imports(200, { c2: 2, c3: 2 }), web: { c2: 2, c3: 2 } },
     drops: ["3- *>c2"],
