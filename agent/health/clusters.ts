@@ -1,5 +1,5 @@
-import type { ProbeResult, Reach } from "./evaluate.ts";
 import type { TcpEndpoint } from "./evidence.ts";
+import type { ProbeResult, Reach } from "./probe-record.ts";
 
 /** An endpoint that was probed. */
 export interface Probed {

@@ -1,35 +1,7 @@
 import type { Answered, Overdue, TcpEndpoint } from "./evidence.ts";
+import type { ProbeRecord, Reach } from "./probe-record.ts";
 import { endpointName } from "./verdict.ts";
 import type { Group } from "./watched-endpoints.ts";
-
-/**
- * Result of a probe: a connection; a refusal, which shows that the host is alive; no answer; or an error of this node, which says nothing about
- * the endpoint.
- */
-export type ProbeResult = "accepted" | "refused" | "silent" | "unknown";
-
-/** The latest probe of an endpoint. Times in milliseconds of the clock. */
-export interface ProbeRecord {
-  readonly result: ProbeResult;
-  readonly begun: number;
-  readonly ended: number;
-  /** When one was last accepted; -Infinity if none was. */
-  readonly accepted: number;
-  /** True if it has answered clients although probes got no answer, and none was accepted since: it admits no nodes. */
-  readonly isClosed: boolean;
-  /** When the last probes without an answer began, this one included; none after an answer. */
-  readonly silent: readonly number[];
-}
-
-/**
- * Whether probes of this node reach a group.
- *
- * - works: an endpoint that clients reach has answered a probe.
- * - assumed: this was not tried, and works in all other groups of the cluster that were.
- * - blind: an endpoint that clients reach has not, for example because a policy does not admit nodes.
- * - unknown: neither was tried.
- */
-export type Reach = "works" | "assumed" | "blind" | "unknown";
 
 /** Everything that verdicts on endpoints depend on. */
 export interface Picture {
@@ -205,9 +177,10 @@ function mostly(
   // Those that are alive are counted for as long as those that are dead.
   const times = [...tried.map(({ age }) => now - age), ...telling.map(({ begun }) => begun)];
   const since = times.reduce((least, one) => Math.min(least, one), now);
-  const alive = [...answeredAt].filter(([, at]) => at > since).map(([name]) => name);
-  const except = new Set(alive).difference(dead);
-  if (dead.size < MIN_TRIED || dead.size < except.size) return undefined;
+  const answering = [...answeredAt].filter(([, at]) => at > since).map(([name]) => name);
+  const alive = new Set(answering).difference(dead);
+  if (dead.size < MIN_TRIED || dead.size < alive.size) return undefined;
+  const except = alive.union(closedOf(context).difference(dead));
   return { ...first, scope: "group", endpoints, shown: dead, except, reason: "group-unanswered" };
 }
 
@@ -254,6 +227,12 @@ function shownBy(found: readonly Finding[], { group, now, probes, reach }: Conte
     if (now - probe.ended < PROBE_HOLDS_MS) shown.add(name);
   }
   return shown;
+}
+
+/** Names of the endpoints of a group that answer clients, but no probes: these do not show whether they are alive. */
+function closedOf({ group, probes }: Context): Set<string> {
+  const names = [...group.members.keys()];
+  return new Set(names.filter((name) => probes.get(name)?.isClosed === true));
 }
 
 /** True if the group has answered none of these clients, but others lately. */

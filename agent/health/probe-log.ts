@@ -1,7 +1,7 @@
 import type { Clock } from "../../common/clock.ts";
-import type { ProbeRecord, ProbeResult, Reach } from "./evaluate.ts";
 import type { Answered, TcpEndpoint } from "./evidence.ts";
 import type { HealthEvents } from "./health-events.ts";
+import type { ProbeRecord, ProbeResult, Reach } from "./probe-record.ts";
 import { endpointName } from "./verdict.ts";
 import type { Group } from "./watched-endpoints.ts";
 

@@ -56,13 +56,18 @@ export class VerdictBegins {
         if (isExamined(group.cluster)) continue;
         const subject = scope === "group" ? group.name : endpointName(first);
         const { cluster, namespace } = group;
+        // No probe ends a verdict on a closed endpoint, which may be alive: nobody has called it since the first one was found.
+        const hasClosed = !isTrial && members.some((one) => this.#options.probes.isClosed(one));
         // Most of it may be dead, and nothing of the rest have answered yet: the next attempts may cost each connection.
         const hasAnswers = except !== undefined && except.size > 0;
-        const owner = { cluster, namespace, isPartial: hasAnswers, isTrial };
+        const owner = {
+          ...{ cluster, namespace },
+          ...{ isPartial: hasAnswers || hasClosed, isTrial: isTrial || hasClosed },
+        };
         // Those that were tried come first: most is known of them.
         const kept = distinct([...endpoints, ...this.#keepable(members)]).slice(0, MOST_KEPT);
         const proposed = verdicts.propose(scope, subject, owner, kept, now, shown);
-        const verdict = { ...proposed, members, isPartial: except !== undefined };
+        const verdict = { ...proposed, members, hasClosed, isPartial: except !== undefined };
         if (!(await this.begin(verdict, endpoints))) refused.push(...endpoints);
       }
     } finally {

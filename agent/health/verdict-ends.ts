@@ -79,6 +79,10 @@ export class VerdictEnds {
     for (const verdict of dropped) {
       const hasExpired = clock.now() >= expiryOf(verdict) - LOOK_MS;
       if (hasExpired) {
+        // Clients try the closed ones again: the others wait for a probe.
+        const { endpoints, hasClosed } = verdict;
+        const isClosed = (one: TcpEndpoint) => this.#options.probes.isClosed(one);
+        if (hasClosed) await this.#keep(verdict, [...endpoints.values()].filter(isClosed));
         await this.#end(verdict, "expired");
         await this.#remember(verdict);
       } else if (verdict.endpoints.size === 0) continue;
@@ -248,7 +252,7 @@ export class VerdictEnds {
       this.#options.report();
       return;
     }
-    if (scope === "group" && !isOver) this.#keep(verdict, endpoints);
+    if (scope === "group" && !isOver) await this.#keep(verdict, endpoints);
     if (scope !== "cluster" || isTrusted || (listed.size > 0 && sole === "")) {
       await this.#end(verdict, "answered");
       this.#options.verdicts.hurry(cluster, this.#options.clock.now(), this.#options.random);
@@ -260,22 +264,28 @@ export class VerdictEnds {
     this.#options.report();
   }
 
-  /** Endpoints of a group that were shown silent, and have not answered, get verdicts of their own. */
-  #keep(verdict: Verdict, answered: readonly TcpEndpoint[]): void {
-    const { clock, events, verdicts } = this.#options;
+  /** Endpoints of a group that were shown silent, and are not among those that clients use again, get verdicts of their own. */
+  async #keep(verdict: Verdict, used: readonly TcpEndpoint[]): Promise<void> {
+    const { clock, events, evidence, probes, verdicts } = this.#options;
     const now = clock.now();
-    for (const one of answered) verdict.endpoints.delete(endpointName(one));
+    for (const one of used) verdict.endpoints.delete(endpointName(one));
     for (const [name, one] of verdict.endpoints) {
       if (!verdict.shown.has(name)) continue;
       if (!verdicts.hasRoom({ scope: "endpoint", namespace: verdict.namespace })) {
         events.limited(verdict.namespace, MOST_OF_NAMESPACE);
         return;
       }
-      // The kernel's element stays: a restart finds the shown ones as a group.
-      const owner = { ...verdict, isPartial: false };
+      const isProbed = verdict.hasClosed && !probes.isClosed(one);
+      const owner = { ...verdict, isPartial: false, isTrial: verdict.isTrial && !isProbed };
       const proposed = verdicts.propose("endpoint", name, owner, [one], now);
-      const terms = { ...proposed.terms, expires: expiryOf(verdict) - now };
-      if (verdicts.begin({ ...proposed, terms })) events.silent({ ...proposed, terms });
+      const expires = isProbed ? proposed.terms.expires : expiryOf(verdict) - now;
+      const kept = { ...proposed, terms: { ...proposed.terms, expires } };
+      // Otherwise the kernel's element stays: a restart finds the shown ones as a group.
+      if (isProbed) {
+        await evidence.remove([one]);
+        await evidence.add(elementsOf(kept, expires));
+      }
+      if (verdicts.begin(kept)) events.silent(kept);
       verdict.endpoints.delete(name);
     }
   }

@@ -21,6 +21,8 @@ export interface Verdict {
   readonly isPartial: boolean;
   /** True if probes may not reach it: they do not end it, and clients try again soon. */
   readonly isTrial: boolean;
+  /** With a group: it is a trial because of closed members alone, and probes end it for the others. */
+  readonly hasClosed: boolean;
   /** When it was found, in milliseconds of the clock. */
   readonly since: number;
   readonly terms: Terms;

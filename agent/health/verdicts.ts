@@ -82,7 +82,7 @@ export class Verdicts {
     const name = nameOf(scope, subject);
     return {
       // The owner may be another verdict, with a name of its own.
-      ...{ ...owner, name, scope, since: now, members: [] },
+      ...{ ...owner, name, scope, since: now, members: [], hasClosed: false },
       terms: this.#recurrence.terms(name, owner, now),
       endpoints: new Map(endpoints.map((one) => [endpointName(one), one])),
       shown: new Set(shown),

@@ -277,6 +277,7 @@ function verdict(scope: Verdict["scope"], i = 1): Verdict {
       endpoints: new Map([[name, endpoint]]),
       ...{ shown: new Set([name]), since: i },
       members: [],
+      hasClosed: false,
       isPartial: false,
       isTrial: false,
     },

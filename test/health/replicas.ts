@@ -126,6 +126,16 @@ export const REPLICAS: readonly History[] = [
     blind: [],
     seeds: [1, 2, 3],
   },
+  ...[3, 6].map((closed) => ({
+    name: `${closed} of ten replicas admit no nodes, and the others die: the ${closed} have their clients again after ten seconds, the others after a probe`,
+    serves: { web: { c2: 10, c3: 2 }, cart: { c2: 1, c3: 1 } },
+    calls: ["a web 0.1 0-700", "a web 1 700-", "b cart 1"],
+    drops: Array.from({ length: 10 }, (_, i) =>
+      i < closed ? `0- node>web@c2/${i + 1}` : `702-800 *>web@c2/${i + 1}`,
+    ),
+    expect: ["730", "799"].map((at) => `${at} web c2:${closed}`).concat("815 web c2:10"),
+    seeds: [1, 2, 3],
+  })),
   {
     name: "five of eight replicas admit no nodes, none admits pod b, which calls all the time, and a calls seldom",
     serves: { web: { c2: 8, c3: 1 }, cart: { c2: 1 } },

@@ -63,7 +63,8 @@ export class AgentProcess {
 
   /** Starts it, and waits for nothing. */
   launch(): void {
-    this.#process = this.node.spawn(this.#argv);
+    // In a session of its own, it has its share of the processors whatever else runs (sched_autogroup), as a pod with a request has.
+    this.#process = this.node.spawn(["setsid", ...this.#argv]);
   }
 
   /** True once it was started, also after it has ended. */
