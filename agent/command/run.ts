@@ -164,6 +164,7 @@ async function keepInSync(
     run: runProgram,
     read: textOf,
     clock,
+    random: Math.random,
     guarded: (family) => agent.families.get(family)?.synced ?? false,
     report: (findings, conntrack) => observer.preflightRan(findings, conntrack),
   });

@@ -66,6 +66,7 @@ class Stage implements AsyncDisposable {
       run,
       read: async (path) => this.files.get(path),
       clock: this.clock,
+      random: () => 0,
       guarded: () => this.guarded,
       report: (findings) => this.reports.push(findings),
     });
@@ -317,6 +318,24 @@ test("endpoints of each other cluster are tried until one accepts, then every 15
   assert.deepEqual(stage.connected, []);
   await stage.minute();
   assert.equal(stage.connected.length, 3, "c2 again, and a minute later c3");
+});
+
+test("a cluster that is not reached is tried less and less often, up to every 15 minutes", async () => {
+  await using stage = new Stage();
+  stage.neighbours = { c2: ["192.0.2.1"] };
+  stage.ends.set("192.0.2.1", "silent");
+  await stage.start();
+  const pauses: number[] = [];
+  for (let i = 1, last = 0; pauses.length < 5; i++) {
+    const before = stage.connected.length;
+    await stage.minute();
+    if (stage.connected.length > before) {
+      pauses.push(i - last);
+      last = i;
+    }
+  }
+  // Without jitter, which makes each up to twice as long.
+  assert.deepEqual(pauses, [1, 2, 4, 8, 8]);
 });
 
 test("of many clusters, eight are tried in each run, in turn", async () => {

@@ -68,6 +68,8 @@ export interface PreflightOptions {
   /** The text of a file; undefined if it cannot be read. */
   readonly read: (path: string) => Promise<string | undefined>;
   readonly clock: Clock;
+  /** A number in [0, 1). */
+  readonly random: () => number;
   /** True once the guard of this family is programmed: before, probes show nothing. */
   readonly guarded: (family: Family) => boolean;
   /** Called after every run. */
@@ -243,14 +245,15 @@ export class Preflight {
   }
 
   async #reach(family: Family): Promise<Finding> {
-    const { clock, connect, neighbours } = this.#options;
+    const { clock, connect, neighbours, random } = this.#options;
     const others = neighbours(family);
     if (others === undefined) return checkReach(family, undefined);
     const clusters = others.neighbours;
     const known = this.#reached.get(family) ?? new Map<string, Reached>();
     const tries = dueClusters(clusters, known, clock.now()).map(async (cluster) => {
       const endpoints = others.sample(cluster, MOST_TRIED.ofCluster, new Set());
-      return reachedOf(cluster, await Promise.all(endpoints.map(connect)), clock.now());
+      const ends = await Promise.all(endpoints.map(connect));
+      return reachedOf(cluster, ends, clock.now(), known.get(cluster), random());
     });
     const found = new Map((await Promise.all(tries)).map((one) => [one.cluster, one]));
     const reached = clusters.flatMap((cluster) => found.get(cluster) ?? known.get(cluster) ?? []);

@@ -1,5 +1,6 @@
 import type { Family } from "../../api/address.ts";
 import { shown } from "../../api/problem.ts";
+import { backoff, spreadRetryAfter } from "../../common/backoff.ts";
 import { type Finding, ok, unknown } from "./finding.ts";
 
 /** An endpoint that the node connects to. */
@@ -21,14 +22,18 @@ export interface Reached {
   readonly cluster: string;
   readonly accepted: number;
   readonly tried: number;
-  /** Milliseconds of the clock. */
+  /** Tries in a row, this one included, in which none accepted. */
+  readonly misses: number;
+  /** When it was tried, and when it is again; milliseconds of the clock. */
   readonly at: number;
+  readonly due: number;
 }
 
 /** Endpoints of a cluster, and clusters, that are tried in one run. */
 export const MOST_TRIED = { ofCluster: 3, clusters: 8 } as const;
-/** Milliseconds until a cluster that was reached is tried again. Others are tried in every run. */
+/** Milliseconds until a cluster that was reached is tried again, and one that was not: thousands of nodes may try the only pod of a cluster. */
 const REACHED_MS = 900_000;
+const MISSED = { min: 60_000, max: REACHED_MS };
 /** Clusters that a finding names. */
 const MOST_NAMED = 8;
 
@@ -39,18 +44,29 @@ export function dueClusters(
   now: number,
 ): string[] {
   const triedAt = (cluster: string) => known.get(cluster)?.at ?? Number.NEGATIVE_INFINITY;
-  const isDue = (cluster: string) =>
-    (known.get(cluster)?.accepted ?? 0) === 0 || now - triedAt(cluster) >= REACHED_MS;
   return clusters
-    .filter(isDue)
+    .filter((cluster) => now >= (known.get(cluster)?.due ?? now))
     .toSorted((a, b) => triedAt(a) - triedAt(b))
     .slice(0, MOST_TRIED.clusters);
 }
 
-/** What the ends of the connections show. A fault of this node shows nothing, and a firewall can refuse in the name of any endpoint. */
-export function reachedOf(cluster: string, ends: readonly string[], at: number): Reached {
+/**
+ * What the ends of the connections show. A fault of this node shows nothing, and a firewall can refuse in the name of any endpoint. `before`: what the last try
+ * showed; `random`: a number in [0, 1).
+ */
+export function reachedOf(
+  cluster: string,
+  ends: readonly string[],
+  at: number,
+  before: Reached | undefined,
+  random: number,
+): Reached {
   const tried = ends.filter((end) => end !== "unknown").length;
-  return { cluster, accepted: ends.filter((end) => end === "accepted").length, tried, at };
+  const accepted = ends.filter((end) => end === "accepted").length;
+  const misses = accepted > 0 ? 0 : (before?.misses ?? 0) + 1;
+  const pause =
+    misses === 0 ? spreadRetryAfter(REACHED_MS, random) : backoff(misses, MISSED, random);
+  return { cluster, accepted, tried, misses, at, due: at + pause };
 }
 
 /**

@@ -56,6 +56,7 @@ export class PreflightStage {
         return code === 0 ? stdout : undefined;
       },
       clock: this.#clock,
+      random: () => 0,
       guarded: () => this.#guarded,
       report: (findings) => this.#report(findings),
     });
