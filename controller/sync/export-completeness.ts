@@ -25,10 +25,13 @@ const LASTING_MS = 60_000;
  */
 export class ExportCompleteness {
   readonly #registry: Pick<RegistryInformers, "isWatched">;
+  readonly #hasRecords: () => boolean;
   readonly #clock: Clock;
   readonly #completed: () => void;
   /** Names that are queued, or whose publication failed. */
   readonly #due = new Set<ObjectKey>();
+  /** Names that were rejected, and are not waited for. */
+  readonly #rejected = new Set<ObjectKey>();
   /** Since when names fail although the API server works. */
   readonly #failing = new Map<ObjectKey, number>();
   /** Number of reconciles in progress. */
@@ -36,9 +39,15 @@ export class ExportCompleteness {
   #isSeen = false;
   #cancel: Cancel = () => undefined;
 
-  /** `registry`: the local cluster's. `completed`: the Lease should be renewed with the mark now. */
-  constructor(registry: Pick<RegistryInformers, "isWatched">, clock: Clock, completed: () => void) {
+  /** `registry`: the local cluster's; `hasRecords`: whether anything is in it. `completed`: the Lease should be renewed with the mark now. */
+  constructor(
+    registry: Pick<RegistryInformers, "isWatched">,
+    hasRecords: () => boolean,
+    clock: Clock,
+    completed: () => void,
+  ) {
     this.#registry = registry;
+    this.#hasRecords = hasRecords;
     this.#clock = clock;
     this.#completed = completed;
   }
@@ -50,6 +59,7 @@ export class ExportCompleteness {
   /** Starts over. */
   begin(): void {
     this.#due.clear();
+    this.#rejected.clear();
     this.#failing.clear();
     this.end();
   }
@@ -71,8 +81,9 @@ export class ExportCompleteness {
     try {
       await reconcile();
       this.#failing.delete(key);
+      this.#rejected.delete(key);
     } catch (thrown) {
-      if (this.#isAwaited(key, thrown)) this.#due.add(key);
+      (this.#isAwaited(key, thrown) ? this.#due : this.#rejected).add(key);
       throw thrown;
     } finally {
       this.#underWay--;
@@ -83,10 +94,15 @@ export class ExportCompleteness {
   /** Evaluates again: the connection to the registry may have changed. */
   update(): void {
     if (!this.#registry.isWatched) this.end();
-    else if (!this.#isSeen && this.#due.size === 0 && this.#underWay === 0) {
+    else if (!this.#isSeen && this.#due.size === 0 && this.#underWay === 0 && this.#isCredible) {
       this.#isSeen = true;
       this.#report(REPEATS);
     }
+  }
+
+  /** An empty registry that takes nothing may have lost its data: readers would withdraw each name of the cluster. */
+  get #isCredible(): boolean {
+    return this.#rejected.size === 0 || this.#hasRecords();
   }
 
   /** True if the registry is not complete without an export that has failed. */

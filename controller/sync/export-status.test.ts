@@ -94,7 +94,13 @@ class Stage {
   readonly clock = new FakeClock();
   readonly registry = { isWatched: true };
   renewals = 0;
-  readonly completeness = new ExportCompleteness(this.registry, this.clock, () => this.renewals++);
+  hasRecords = true;
+  readonly completeness = new ExportCompleteness(
+    this.registry,
+    () => this.hasRecords,
+    this.clock,
+    () => this.renewals++,
+  );
 
   /** Publishes an export, or fails for this reason. */
   async publish(reason?: FaultReason): Promise<void> {
@@ -144,6 +150,23 @@ test("an export that is rejected for a minute, whatever the reason, delays compl
     }
     await stage.publish(reason);
     assert.equal(stage.completeness.isSeen, reason !== "stalled", reason);
+  }
+});
+
+test("an empty registry that takes no export is not complete: readers would withdraw each name of the cluster", async () => {
+  for (const reason of ["refused", "invalid", "webhook-failed"] as const) {
+    const stage = new Stage();
+    stage.hasRecords = false;
+    stage.completeness.due("shop/web");
+    for (let i = 0; i < 3; i++) {
+      await stage.publish(reason);
+      stage.clock.advance(60_000);
+    }
+    assert.equal(stage.completeness.isSeen, false, reason);
+    // Another export was taken, or this one was withdrawn.
+    if (reason === "refused") stage.hasRecords = true;
+    await stage.publish(reason === "refused" ? reason : undefined);
+    assert.equal(stage.completeness.isSeen, true, reason);
   }
 });
 

@@ -47,8 +47,11 @@ export class LeaderLoops {
     const { api, clock, config, events, local, identity, member, members } = options;
     const { permission, queue, registryApi, source, today, uid } = options;
     this.#options = options;
-    const completeness = new ExportCompleteness(member.registry, clock, () =>
-      this.#renewer.renewNow(),
+    const completeness = new ExportCompleteness(
+      member.registry,
+      () => member.services().size > 0,
+      clock,
+      () => this.#renewer.renewNow(),
     );
     this.#completeness = completeness;
     this.#renewer = new LeaseRenewer({
