@@ -49,6 +49,16 @@ test("tokens, keys, certificates and passwords are left out wherever they stand 
     ['{"password":"a\\"hunter2","b":1}', `{"password":${LEFT_OUT},"b":1}`],
     ["postgres://ann:hun/ter2@h/db", `postgres://${LEFT_OUT}h/db`],
     ["amqp://ann:hun@ter2@h", `amqp://${LEFT_OUT}h`],
+    ["password: |\n  hunt\n  er2\nnext: x", `password: ${LEFT_OUT}\n  ${LEFT_OUT}\nnext: x`],
+    ['{"tokens":["hunter2","b"],"a":1}', `{"tokens":${LEFT_OUT},"a":1}`],
+    ['{"name":"DB_PASSWORD","value":"hunter2"}', `{"name":"DB_PASSWORD","value":${LEFT_OUT}}`],
+    ['<add key="Password" value="hunter2"/>', `<add key="Password" value=${LEFT_OUT}/>`],
+    ["password\\u003dhunter2", `password\\u003d${LEFT_OUT}`],
+    ["pass-phrase: hunter2", `pass-phrase: ${LEFT_OUT}`],
+    ["GITHUB_PAT=hunter2", `GITHUB_PAT=${LEFT_OUT}`],
+    ['invalid token "hunter2"', `invalid token ${LEFT_OUT}`],
+    ["sshpass -p hunter2 ssh h", `sshpass -p ${LEFT_OUT} ssh h`],
+    ["jdbc:oracle:thin:ann/hunter2@h:1521", `jdbc:oracle:thin:ann/${LEFT_OUT}@h:1521`],
     // Of a product that no rule knows: a word that looks random.
     ["key-Zx9Qw3Er7Ty1Ui5Op2As6Df8Gh4Jk0Lz ok", `${LEFT_OUT} ok`],
     [Buffer.from("users: [{user: {token: hunter2}}]").toString("base64"), LEFT_OUT],
@@ -80,6 +90,7 @@ test("what a bug report needs stays as it is", () => {
     "azure:///resourceGroups/MC_shopGroup1_shopCluster/providers/Microsoft.Compute/virtualMachineScaleSets/0",
     "KUBE-SVC-XGLOHA7QRQ3V22RZ CLUSTERSET_AGENT_CLUSTERSET_CIDR serviceAccountToken bypass=true",
     "--authorization-mode Node --tokens-file-period 5s -u 1000",
+    'secrets "shop/token" not found; path: /x, name: web, value: 80',
   ]) {
     assert.equal(textWithoutSecrets(text), text);
   }
@@ -101,7 +112,12 @@ test("of an object, values of variables and annotations that are not ours are le
           livenessProbe: { httpGet: { httpHeaders: [{ name: "X-Api-Key", value: secret }] } },
         },
       ],
-      volumes: [{ flexVolume: { options: { user: "ann", password: secret } } }],
+      automountServiceAccountToken: false,
+      volumes: [
+        { flexVolume: { options: { user: "ann", password: secret, pin: { token: secret } } } },
+        { secret: { secretName: "x", items: [{ key: "a", path: "b" }] } },
+        { projected: { sources: [{ serviceAccountToken: { path: "c", audience: "d" } }] } },
+      ],
     },
   });
   const ours = { "clusterset-proxy.io/shift": "from=2026-11-24T04:00:00Z; for=2h" };

@@ -19,11 +19,16 @@ const KNOWN_KEY =
 const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
 
 /** Ends of the names of fields, flags and variables whose values are secrets. */
-const SECRET_NAME = `(?:(?:token|password|passwd|passphrase|secret|credential|bearer|jwt|dockerconfigjson|(?:client-key|client-certificate)-data|(?:store|key|(?<![a-z])db)_?pass|(?<![a-z])(?:pass|pwd|auth|(?:php|j)?sess(?:ion)?_?id)|(?:api|access|account|private|secret|signing|encryption|shared|tls)[-_. ]?(?:access)?key)s?)`;
-/** Between a name and its value: also in JSON within JSON, in a query that is encoded, and in XML. */
-const EQUALS = String.raw`\\*["']?\s*(?:=>|:=|[:=>]|%3D)\s*`;
-const VALUE = String.raw`(?!\(left out\))(?:"(?:\\.|[^"\\])+"|\\+"[^"]+"|'[^']+'|[^\s"',;}]+)`;
+const SECRET_NAME = `(?:(?:token|password|passwd|pass[-_ ]?phrase|passcode|secret|credential|bearer|jwt|assertion|samlresponse|dockerconfigjson|(?:client-key|client-certificate)-data|(?:store|key|(?<![a-z])db)_?pass|(?<![a-z])(?:pass|pwd|pat|psk|otp|auth|(?:php|j)?sess(?:ion)?_?id)|(?:api|access|account|private|secret|master|session|preshared|signing|encryption|shared|tls)[-_. ]?(?:access)?key)s?)`;
+/** Between a name and its value: also in JSON within JSON, encoded as in a query, and in XML. */
+const EQUALS = String.raw`\\*["']?\s*(?:=>|:=|[:=>]|%3D|\\+u003d|&#(?:61|x3d);)\s*`;
+const VALUE = String.raw`(?!\(left out\))(?:\[[^\]]{0,2000}\]|"(?:\\.|[^"\\])+"|\\+"[^"]+"|'[^']+'|[^\s"',;}]+)`;
 const ENDS_AS_SECRET = new RegExp(`(?:${SECRET_NAME}|authorization|cookie)$`, "i");
+/** Fields of objects with such a name that only refer to a Secret, or describe a token: `secret: { secretName: x }`, `serviceAccountToken: { audience: x }`. */
+const REFERENCE = [
+  ...["name", "namespace", "kind", "secretName", "key", "path", "mode", "defaultMode"],
+  ...["audience", "expirationSeconds"],
+];
 /** A flag whose value is the next word. */
 const FLAG = String.raw`--?[\w-]*?${SECRET_NAME}`;
 const IS_FLAG = new RegExp(`^${FLAG}$`, "i");
@@ -40,12 +45,26 @@ const SECRETS: readonly RegExp[] = [
   /()\b(?:AGE-SECRET-KEY-1[A-Z0-9]+|do[opr]_v1_[a-f0-9]+)/g,
   /(\b(?:bearer|basic) +)[\w.~+/=-]{6,}/gi,
   // Names and passwords in URLs; also a password with a slash.
-  /(:\/\/)(?:[^\s/"'?#]+|[^\s/@"'?#]{0,100}:[^\s@"',]{1,100})@/g,
+  /(:\/\/)(?:[^\s/"'?#]+|[^\s/@:"'?#]{0,100}:[^\s@"',]{1,100})@/g,
   // Any scheme: `Authorization: ApiKey abc`.
   /(\bauthorization\\*["']?\s*[:=]\s*\\*["']?)(?!\s|\(left out\)|(?:bearer|basic) +\(left out\))[^"'\n\r\\,}]+/gi,
   /(\b(?:set-)?cookie2?\\*["']?\s*[:=]\s*\\*["']?)(?!\s|\(left out\))[^"'\n\r\\]+/gi,
   // Docker's configuration: name and password in base64.
   /("auths?\\*"\s*:\s*)(?:\\*"[^"]*"|\{(?:[^{}]|\{[^{}]*\})*\})/gi,
+  // Blocks of YAML: all lines that are indented as the first one is.
+  new RegExp(
+    `(${SECRET_NAME}["']?\\s*:\\s*[|>][-+\\d]*[ \\t]*\\n(?<indent>[ \\t]+))[^\\n]*(?:\\n\\k<indent>[^\\n]*)*`,
+    "gi",
+  ),
+  // `name: DB_PASSWORD, value: abc`, `<add key="Password" value="abc"/>`.
+  new RegExp(
+    `((?:name|key)\\\\*["']?\\s*[:=]\\s*\\\\*["']?[\\w.-]{0,100}?${SECRET_NAME}\\\\*["']?[\\s,]+\\\\*["']?value${EQUALS})${VALUE}`,
+    "gi",
+  ),
+  // `invalid token "abc"`. A quoted secret is the name of an object.
+  /(\b(?:token|password|passphrase) (?:is |was )?\\*)"[^"]+"/gi,
+  /(\b(?:sshpass|mysql\w*|mariadb)\s(?:[^\n]{0,200}?\s)?-p ?)[^\s"']+/g,
+  /(:thin:[^\s/]{1,100}\/)[^\s@]+(?=@)/g,
   // `token: abc`, `"client-key-data":"…"`, `password=abc`; also JSON in a string of JSON, as logs have it.
   new RegExp(`(${SECRET_NAME}${EQUALS})${VALUE}`, "gi"),
   // `--password abc`, `login ann password abc`, `curl -u ann:abc`.
@@ -122,18 +141,26 @@ function cleaned(value: unknown, name: string, withFreeText: boolean): unknown {
     const { value: _secret, ...rest } = value;
     return { ...(cleaned(rest, name, withFreeText) as object), value: LEFT_OUT };
   }
+  const isSecretName = ENDS_AS_SECRET.test(name);
   const parts = Object.entries(value).flatMap(([key, part]) => {
     if (key === "managedFields") return [];
     if (KEYED_TEXTS.includes(name) && key !== LAST_APPLIED) {
       const isKnown = withFreeText || (KNOWN_KEY.test(key) && !OWN_FREE_TEXT.test(key));
       return [[key, isKnown ? cleaned(part, "", withFreeText) : LEFT_OUT] as const];
     }
-    const isSecret = typeof part === "string" && ENDS_AS_SECRET.test(key);
-    return key === LAST_APPLIED
-      ? []
-      : [[key, isSecret ? LEFT_OUT : cleaned(part, key, withFreeText)] as const];
+    if (key === LAST_APPLIED) return [];
+    const isSecret = ENDS_AS_SECRET.test(key) || (isSecretName && !REFERENCE.includes(key));
+    return [
+      [key, isSecret && isValue(part) ? LEFT_OUT : cleaned(part, key, withFreeText)] as const,
+    ];
   });
   return Object.fromEntries(parts);
+}
+
+/** True for a text, a number, or several of them; not for a switch, such as `automountServiceAccountToken`, nor for a reference to a Secret. */
+function isValue(part: unknown): boolean {
+  if (Array.isArray(part)) return part.length > 0 && part.every(isValue);
+  return typeof part === "string" || typeof part === "number";
 }
 
 function nameIn(value: unknown): string {
