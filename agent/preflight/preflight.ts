@@ -1,5 +1,6 @@
 import { addressFromHex, type Family } from "../../api/address.ts";
 import { type Cidr, familiesIn, ofFamily } from "../../api/cidr.ts";
+import { backoff, spreadRetryAfter } from "../../common/backoff.ts";
 import { type Clock, sleep } from "../../common/clock.ts";
 import type { RejectedExtension, Requirements, Tool, Version } from "../backends/requirements.ts";
 import type { Argv, ProgramResult } from "../system/program-result.ts";
@@ -35,8 +36,10 @@ import {
   checkReach,
   dueClusters,
   type Endpoint,
+  MISSED,
   MOST_TRIED,
   type Neighbours,
+  REACHED_MS,
   type Reached,
   reachedOf,
 } from "./reach.ts";
@@ -253,7 +256,12 @@ export class Preflight {
     const tries = dueClusters(clusters, known, clock.now()).map(async (cluster) => {
       const endpoints = others.sample(cluster, MOST_TRIED.ofCluster, new Set());
       const ends = await Promise.all(endpoints.map(connect));
-      return reachedOf(cluster, ends, clock.now(), known.get(cluster), random());
+      const found = reachedOf(cluster, ends, known.get(cluster));
+      const pause =
+        found.misses === 0
+          ? spreadRetryAfter(REACHED_MS, random())
+          : backoff(found.misses, MISSED, random());
+      return { ...found, at: clock.now(), due: clock.now() + pause };
     });
     const found = new Map((await Promise.all(tries)).map((one) => [one.cluster, one]));
     const reached = clusters.flatMap((cluster) => found.get(cluster) ?? known.get(cluster) ?? []);

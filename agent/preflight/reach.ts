@@ -1,6 +1,5 @@
 import type { Family } from "../../api/address.ts";
 import { shown } from "../../api/problem.ts";
-import { backoff, spreadRetryAfter } from "../../common/backoff.ts";
 import { type Finding, ok, unknown } from "./finding.ts";
 
 /** An endpoint that the node connects to. */
@@ -32,8 +31,8 @@ export interface Reached {
 /** Endpoints of a cluster, and clusters, that are tried in one run. */
 export const MOST_TRIED = { ofCluster: 3, clusters: 8 } as const;
 /** Milliseconds until a cluster that was reached is tried again, and one that was not: thousands of nodes may try the only pod of a cluster. */
-const REACHED_MS = 900_000;
-const MISSED = { min: 60_000, max: REACHED_MS };
+export const REACHED_MS = 900_000;
+export const MISSED = { min: 60_000, max: REACHED_MS };
 /** Clusters that a finding names. */
 const MOST_NAMED = 8;
 
@@ -50,23 +49,15 @@ export function dueClusters(
     .slice(0, MOST_TRIED.clusters);
 }
 
-/**
- * What the ends of the connections show. A fault of this node shows nothing, and a firewall can refuse in the name of any endpoint. `before`: what the last try
- * showed; `random`: a number in [0, 1).
- */
+/** What the ends of the connections show. A fault of this node shows nothing, and a firewall can refuse in the name of any endpoint. `before`: what the last try showed. */
 export function reachedOf(
   cluster: string,
   ends: readonly string[],
-  at: number,
   before: Reached | undefined,
-  random: number,
-): Reached {
+): Omit<Reached, "at" | "due"> {
   const tried = ends.filter((end) => end !== "unknown").length;
   const accepted = ends.filter((end) => end === "accepted").length;
-  const misses = accepted > 0 ? 0 : (before?.misses ?? 0) + 1;
-  const pause =
-    misses === 0 ? spreadRetryAfter(REACHED_MS, random) : backoff(misses, MISSED, random);
-  return { cluster, accepted, tried, misses, at, due: at + pause };
+  return { cluster, accepted, tried, misses: accepted > 0 ? 0 : (before?.misses ?? 0) + 1 };
 }
 
 /**
