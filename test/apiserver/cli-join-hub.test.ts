@@ -34,6 +34,18 @@ test("a second join writes nothing, on the hub neither", async () => {
   assert.match(out, /^nothing to do$/m);
 });
 
+test("a cluster that exports pods on the host network is told so: the export that no other cluster uses, and the next join", async () => {
+  const c2 = set.cluster("c2");
+  await c2.offer("shop/ingress", "172.20.2.4");
+  await c2.untilCondition("shop/ingress", "Ready", "False EndpointsLeftOut");
+  await c2.untilCondition("shop/web", "Ready", "True Exported");
+  const { note } = await set.run("join", "c1", "c2", ...JOIN);
+  assert.match(
+    note,
+    /^warning: c2: 2 exported Services have 2 endpoints outside 10\.2\.0\.0\/16, such as 172\.20\.2\.4 of shop\/ingress: /m,
+  );
+});
+
 test("members of a hub cannot join a mesh", async () => {
   const argv = ["join", "c1", "c2", "--clusterset", "prod", "--yes", "--id", "c2=c2.eu"];
   const { code, note } = await set.user.run(...argv);

@@ -1,7 +1,14 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { eventually } from "../stages/agent-process.ts";
-import { ControllerStage, PEER, SHORT_LEASE, StagedCluster, secretOf } from "./controller-stage.ts";
+import {
+  ControllerStage,
+  IMPORT,
+  PEER,
+  SHORT_LEASE,
+  StagedCluster,
+  secretOf,
+} from "./controller-stage.ts";
 import { OURS } from "./release.ts";
 import { meshRights } from "./rights.ts";
 import { Witness } from "./witness.ts";
@@ -79,6 +86,30 @@ test("a peer whose API server does not respond is a last resort until its return
   await elsewhere();
   await c3.untilReady("shop/web", { [addressOf(c1, 0)]: "serving" });
   await c3.untilReady("shop/cart", { [addressOf(c1, 0)]: "serving" });
+  c1.plane.thaw();
+  await recovered();
+});
+
+test("a controller that restarts while a peer is dead follows its own cluster's ports, and has what it exports anew beside what the peer exported", async () => {
+  const http = { name: "http", port: 80, protocol: "TCP" };
+  const admin = { name: "admin", port: 9090, protocol: "TCP" };
+  c1.plane.freeze();
+  await c3.untilReady("shop/web", { [addressOf(c1, 0)]: "serving" });
+  await c2.replace();
+  await c2.serve("shop/web", all(c2), { ports: [http, admin] });
+  await c2.offer("shop/cart", addressOf(c2, 0));
+  for (const cluster of [c2, c3]) {
+    await cluster.untilImported("shop/cart", [addressOf(c1, 0), addressOf(c2, 0)]);
+    await eventually(async () => {
+      const found = await cluster.find(IMPORT, "shop/web");
+      const { ports = [] } = (found?.spec ?? {}) as { ports?: { port: number }[] };
+      assert.deepEqual(
+        ports.map(({ port }) => port),
+        [80, 9090],
+      );
+    });
+    await cluster.untilReady("shop/web", { [addressOf(c1, 0)]: "serving", ...ready(c2) });
+  }
   c1.plane.thaw();
   await recovered();
 });

@@ -12,7 +12,7 @@ const RESET = { "clusterset-proxy.io/on-endpoint-death": "reset" };
 const ENOUGH = { "clusterset-proxy.io/min-ready": "75%" };
 /** All pods, of which a scenario uses some. */
 const PODS = {
-  web: ["c1/n1", "c1/n2", "c2/n1", "c2/n1/2", "c2/n2", "c3/n1", "c3/n2"],
+  web: ["c1/n1", "c1/n2", "c1/n2/2", "c2/n1", "c2/n1/2", "c2/n2", "c3/n1", "c3/n2"],
   cart: ["c1/n2", "c1/n2/2", "c2/n1", "c2/n2", "c3/n1"],
   pay: ["c2/n2", "c2/n2/2", "c3/n1"],
   many: ["c2/n1", "c2/n1/2", "c2/n1/3", "c2/n2", "c3/n1"],
@@ -87,10 +87,10 @@ withEachSetting(PODS, (begin) => {
     assert.deepEqual(await stage.finish("a", "web"), []);
   });
 
-  test("a node of another cluster loses power: its other node has all connections, and none is lost", async () => {
-    await using stage = await begin({ web: ["c2/n1", "c2/n2", "c3/n1"] });
+  test("a node of another cluster loses power, with two of three replicas: its other node has all connections, and none is lost", async () => {
+    await using stage = await begin({ web: ["c2/n1", "c2/n1/2", "c2/n2", "c3/n1"] });
     stage.call("a", "web");
-    await stage.come("a", "web", "c2/n1", "c2/n2");
+    await stage.come("a", "web", "c2/n1", "c2/n1/2", "c2/n2");
     await stage.killNode("c2/n1");
     stage.broken();
     // Connections that end come to the other node from the first moment on.
@@ -163,11 +163,11 @@ withEachSetting(PODS, (begin) => {
 
   test("a dead node of the own cluster is left, for the other node or, where it had all replicas, for the next tier; no connection is lost", async () => {
     await using stage = await begin({
-      web: ["c1/n1", "c1/n2", "c2/n1"],
+      web: ["c1/n1", "c1/n2", "c1/n2/2", "c2/n1"],
       cart: ["c1/n2", "c1/n2/2", "c2/n1"],
     });
     for (const service of ["web", "cart"]) stage.call("a", service);
-    await stage.come("a", "web", "c1/n1", "c1/n2");
+    await stage.come("a", "web", "c1/n1", "c1/n2", "c1/n2/2");
     await stage.come("a", "cart", "c1/n2", "c1/n2/2");
     await sleep(CALIBRATED);
     await stage.killNode("c1/n2");
