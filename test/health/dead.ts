@@ -89,11 +89,12 @@ export const DEAD: readonly History[] = [
     expect: ["9 web c2", "15 web c3", "60 web c3", "60 cart c2"],
   },
   {
-    name: "F3: near shares a tier with here, far exports nothing called; near dies",
-    serves: { web: { c1: 2, c2: 2 }, udp: { c3: 1 } },
+    name: "F3: near shares a tier with here, far exports UDP alone; near dies",
+    serves: { web: { c1: 2, c2: 2 }, dns: { c3: 1 } },
+    ports: { dns: ["5353/UDP"] },
     fact: ANY_TIER,
-    drops: ["10- *>c2", "10- *>c3"],
-    expect: ["12.5 web c1", "60 web c1"],
+    drops: ["10- *>c2"],
+    expect: ["9 web c1 c2", "12.5 web c1", "60 web c1"],
   },
   {
     name: "F3: the uplink of this site fails: own endpoints have it all",
@@ -121,7 +122,7 @@ export const DEAD: readonly History[] = [
     [2, 2],
     [3, 2],
     [5, 3],
-    [4, 2],
+    [5, 4],
   ].map(([all = 0, dead = 0]): History => {
     const rest = all === dead ? "c3:4" : `c2:${all - dead}`;
     const lost = Array.from({ length: dead }, (_, i) => `10- *>web@c2/${i + 1}`);
@@ -157,7 +158,7 @@ export const DEAD: readonly History[] = [
   },
   {
     name: "two of three replicas of the own cluster",
-    serves: { web: { "c1/n2": 2, "c1/n1": 1 } },
+    serves: { web: { "c1/n2": 2, "c1/n1": 1, c2: 1 } },
     drops: ["10- *>web@c1/1", "10- *>web@c1/2"],
     expect: ["9 web c1:3", "14 web c1:1", "60 web c1:1"],
   },

@@ -10,6 +10,13 @@ const imports = (count: number, places: Readonly<Record<string, number>>, prefix
 /** What is reported, and how often it is probed. */
 export const REPORTS: readonly History[] = [
   {
+    name: "F0, F1: two clusters in one tier, and probes do not reach the other one, which dies",
+    serves: { web: { c1: 1, c2: 2 } },
+    fact: { selectors: [] },
+    drops: ["0- node>*", "10- *>c2"],
+    expect: ["9 web c1 c2", "14 web c1", "19 web c1"],
+  },
+  {
     name: "load: a node of a cluster dies, and the rest of it while the node's endpoints are probed: the cluster is reported",
     serves: { web: { c2: 2, c3: 1 }, cart: { c2: 1, c3: 1 } },
     calls: ["a web 0.02", "a cart 0.05"],

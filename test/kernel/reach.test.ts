@@ -91,6 +91,7 @@ withEachSetting(PODS, (begin) => {
     await using stage = await begin({ web: ["c2/n1", "c2/n1/2", "c2/n2", "c3/n1"] });
     stage.call("a", "web");
     await stage.come("a", "web", "c2/n1", "c2/n1/2", "c2/n2");
+    await sleep(CALIBRATED);
     await stage.killNode("c2/n1");
     stage.broken();
     // Connections that end come to the other node from the first moment on.
