@@ -149,6 +149,15 @@ export class ReachStage implements AsyncDisposable {
     }, 60_000 * SLOWNESS);
   }
 
+  /** Waits until endpoints of so many groups have accepted a probe, so that failure detection knows that probes reach them. */
+  async calibrated(groups = 1): Promise<void> {
+    await eventually(async () => {
+      const page = await this.agent.page("/metrics");
+      const [, accepted = "0"] = /health_probes_total\{result="accepted"\} (\d+)/.exec(page) ?? [];
+      if (Number(accepted) < groups) throw new Error(`${accepted} probes were accepted`);
+    });
+  }
+
   /** A client opens a connection to a pod of a cluster, and sends requests over it until that ends. Returns the client. */
   async stay(client: string, service: string, cluster: string): Promise<Process> {
     const vip = this.#network.vipOf(service);

@@ -58,6 +58,8 @@ export interface History {
   readonly patience?: number;
   /** Clients whose connections may be lost after that. No other may. */
   readonly mayLose?: readonly string[];
+  /** How many they lose at most; any number if absent. */
+  readonly loses?: number;
   /** Clients that never wait a second. */
   readonly neverWait?: readonly string[];
   /** Clusters that are reported as blind at the end. */
@@ -180,12 +182,15 @@ function checkConnections(history: History, world: HealthWorld, end: number): vo
   const mayLose = addressIn(history.mayLose);
   const neverWait = addressIn(history.neverWait);
   const patience = history.patience ?? PATIENCE_MS;
+  let lost = 0;
   for (const { client, begun, established = Number.POSITIVE_INFINITY } of world.connections) {
     const waited = established - begun;
     const what = `${client} waited ${waited} ms from ${begun}: ${world.words.join(", ")}`;
     if (begun <= end && !mayLose.has(client)) assert.ok(waited <= patience, what);
+    if (begun <= end && waited > patience) lost++;
     if (neverWait.has(client)) assert.ok(waited < 1_000, what);
   }
+  assert.ok(lost <= (history.loses ?? lost), `${lost} connections are lost`);
 }
 
 function declaredOf({ serves, declares }: History, family: Family): NodeFact["endpointRanges"] {

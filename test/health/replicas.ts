@@ -56,6 +56,7 @@ export const REPLICAS: readonly History[] = [
     expect: [`29 web ${place.slice(0, 2)}`, `90 web ${place.slice(0, 2)}`],
     // The fourth SYN can go from one of two dead replicas to the other: 3 % of the connections are lost.
     mayLose: dead > 1 ? ["a"] : [],
+    loses: 1,
     seeds: [1, 2, 3, 4],
   })),
   ...(["", "62 restart|75 restart"] as const).map((restarts) => ({
@@ -76,6 +77,7 @@ export const REPLICAS: readonly History[] = [
     drops: ["0- node>*", "30-120 *>web@c2/1", "30-120 *>web@c2/2"],
     expect: ["119 web c2", "160 web c2:3"],
     mayLose: ["a"],
+    loses: 2,
     seeds: [1, 2, 3, 4, 5, 6],
   })),
   {
@@ -114,6 +116,7 @@ export const REPLICAS: readonly History[] = [
     drops: Array.from({ length: 35 }, (_, i) => `10- *>web@c2/${i + 1}`),
     expect: ["19 web c2:35", "30 web c2:35"],
     mayLose: ["a", "b"],
+    loses: 20,
     seeds: [1, 2, 3],
   },
   {

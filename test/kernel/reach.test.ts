@@ -22,8 +22,6 @@ const WALLS = {
   drop: ["-j", "DROP"],
   reject: ["-p", "tcp", "-j", "REJECT", "--reject-with", "tcp-reset"],
 } as const;
-/** Milliseconds until an agent has learnt whether probes are answered. */
-const CALIBRATED = 3_000;
 
 async function isBlind({ agent }: ReachStage): Promise<void> {
   await eventually(async () =>
@@ -40,7 +38,7 @@ withEachSetting(PODS, (begin) => {
     stage.call("a", "web");
     await stage.come("a", "web", "c1/n2", "c2/n1", "c2/n2");
     const stream = await stage.stay("a", "web", "c2");
-    await sleep(CALIBRATED);
+    await stage.calibrated(2);
     await stage.cutOff("c2");
     stage.broken();
     await stage.come("a", "web", "c1/n2");
@@ -54,7 +52,7 @@ withEachSetting(PODS, (begin) => {
     await using stage = await begin({ web: ["c1/n2", "c2/n1", "c3/n1"] }, { web: ONE_TIER });
     stage.call("a", "web");
     await stage.come("a", "web", "c1/n2", "c2/n1", "c3/n1");
-    await sleep(CALIBRATED);
+    await stage.calibrated(3);
     for (const cluster of ["c2", "c3"]) await stage.cutOff(cluster);
     stage.broken();
     await stage.come("a", "web", "c1/n2");
@@ -70,7 +68,7 @@ withEachSetting(PODS, (begin) => {
     const { agent } = stage;
     stage.call("a", "web");
     await stage.come("a", "web", ...places.c2);
-    await sleep(CALIBRATED);
+    await stage.calibrated();
     await stage.cutOff("c2");
     stage.broken();
     await stage.come("a", "web", ...places.c3);
@@ -91,7 +89,7 @@ withEachSetting(PODS, (begin) => {
     await using stage = await begin({ web: ["c2/n1", "c2/n1/2", "c2/n2", "c3/n1"] });
     stage.call("a", "web");
     await stage.come("a", "web", "c2/n1", "c2/n1/2", "c2/n2");
-    await sleep(CALIBRATED);
+    await stage.calibrated();
     await stage.killNode("c2/n1");
     stage.broken();
     // Connections that end come to the other node from the first moment on.
@@ -150,7 +148,7 @@ withEachSetting(PODS, (begin) => {
     await stage.come("a", "web", "c2/n1", "c2/n1/2");
     for (const client of ["a", "b"]) await stage.come(client, "pay", "c2/n2", "c2/n2/2");
     await stage.come("a", "many", "c2/n1", "c2/n1/2", "c2/n1/3", "c2/n2");
-    await sleep(CALIBRATED);
+    await stage.calibrated(2);
     await stage.killNode("c2/n1");
     for (const place of ["c2/n2", "c2/n2/2"])
       await stage.drop("c2", { to: stage.addressOf(place, "pay") });
@@ -170,7 +168,7 @@ withEachSetting(PODS, (begin) => {
     for (const service of ["web", "cart"]) stage.call("a", service);
     await stage.come("a", "web", "c1/n1", "c1/n2", "c1/n2/2");
     await stage.come("a", "cart", "c1/n2", "c1/n2/2");
-    await sleep(CALIBRATED);
+    await stage.calibrated(2);
     await stage.killNode("c1/n2");
     stage.broken();
     // Connections that end come to the other node from the first moment on.

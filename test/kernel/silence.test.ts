@@ -9,8 +9,6 @@ import { eventually } from "../stages/agent-process.ts";
 
 /** All pods, of which a scenario uses some. */
 const PODS = { web: ["c1/n2", "c1/n2/2", "c2/n1", "c2/n2", "c3/n1"] };
-/** Milliseconds until an agent has learnt whether probes are answered. */
-const CALIBRATED = 3_000;
 /** Longer than the agent needs to leave an endpoint, with or without probes. */
 const DETECTED = 6_000;
 
@@ -48,7 +46,7 @@ withEachSetting(PODS, (begin) => {
     await using stage = await begin({ web: ["c2/n1", "c2/n2", "c3/n1"] });
     stage.call("a", "web");
     await stage.come("a", "web", "c2/n1", "c2/n2");
-    await sleep(CALIBRATED);
+    await stage.calibrated();
     stage.agent.signal("SIGSTOP");
     await sleep(5_000);
     stage.agent.signal("SIGCONT");
@@ -64,7 +62,7 @@ withEachSetting(PODS, (begin) => {
     await using stage = await begin({ web: ["c2/n1"] });
     stage.call("a", "web");
     await stage.come("a", "web", "c2/n1");
-    await sleep(CALIBRATED);
+    await stage.calibrated();
     await stage.killNode("c2/n1");
     await eventually(async () => assert.match(await stage.verdicts(), /elements/));
     await stage.forgeAnswer("web", "c2/n1");
@@ -76,7 +74,6 @@ withEachSetting(PODS, (begin) => {
     await using stage = await begin({ web: ["c2/n1", "c3/n1"] }, {}, ["--health", "off"]);
     stage.call("a", "web");
     await stage.come("a", "web", "c2/n1");
-    await sleep(CALIBRATED);
     await stage.cutOff("c2");
     await sleep(DETECTED);
     await assert.rejects(stage.verdicts(), /No such file/, "there is no table");
@@ -89,7 +86,6 @@ withEachSetting(PODS, (begin) => {
     await using stage = await begin({ web: ["c1/n2", "c3/n1"] }, {}, ["--health", "remote"]);
     stage.call("a", "web");
     await stage.come("a", "web", "c1/n2");
-    await sleep(CALIBRATED);
     await stage.killNode("c1/n2");
     await sleep(DETECTED);
     assert.doesNotMatch(stage.agent.log, VERDICT);
