@@ -71,8 +71,6 @@ export class Caller {
       image: PROBE_IMAGE,
       command: ["node", "/app/request/request.ts"],
       args: [...way, "--timeout", `${timeoutMs}`, `${target}#${name}`],
-      // Without a request, it gets no processor for seconds while a pod with one starts on its node.
-      resources: { requests: { cpu: "100m" } },
     };
     const place = node === undefined ? {} : { nodeName: node };
     const spec = { restartPolicy: "Never", ...place, containers: [container] };

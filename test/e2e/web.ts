@@ -7,9 +7,6 @@ export interface Web {
   readonly container?: string;
 }
 
-/** Without a request, a pod gets no processor for seconds while a pod with one starts on its node: connections fail that the product has not lost. */
-const RESOURCES = "resources: { requests: { cpu: 100m } }";
-
 /** Commands: the namespace, what runs the pods, and a Service of port 80. They may be repeated; the pods are available after them. */
 function applied(
   { cluster, namespace, name }: Web,
@@ -50,7 +47,6 @@ export function web(of: Web): string {
   const pod = `      containers:
         - name: serve
           image: lab.local/probe:1
-          ${RESOURCES}
           readinessProbe: { tcpSocket: { port: 8080 }, periodSeconds: 1, timeoutSeconds: 10 }
 ${of.container ?? ""}`;
   return applied(of, "Deployment", pod, "name: http, port: 80, targetPort: 8080");
@@ -72,7 +68,6 @@ export function onEveryNode({ only, ...of }: Web & { only?: string }): string {
       containers:
         - name: serve
           image: clusterset-serve:0.2.0
-          ${RESOURCES}
           args: [--name, $(NODE_NAME)]
           env: [{ name: NODE_NAME, valueFrom: { fieldRef: { fieldPath: spec.nodeName } } }]
           readinessProbe: { httpGet: { port: 8080, path: /healthz }, periodSeconds: 1, timeoutSeconds: 10 }`;
