@@ -158,7 +158,10 @@ export class Examinations {
    * A cluster of which each endpoint has a verdict is silent as a whole. On a busy node, the last one can be found while an examination is under way that it had
    * answered: nothing is left then that would begin another.
    */
-  async concludeFromVerdicts(clusters: ReadonlySet<string>, watched: WatchedEndpoints) {
+  async concludeFromVerdicts(
+    clusters: ReadonlySet<string>,
+    watched: WatchedEndpoints,
+  ): Promise<void> {
     const { begins, clock, probes, report, verdicts } = this.#options;
     for (const cluster of clusters) {
       const parts = verdicts.all.filter((one) => one.cluster === cluster);

@@ -356,4 +356,8 @@ test("a cluster without an endpoint to try, and one whose connections fail on th
   stage.ends.set("192.0.2.1", "unknown");
   await stage.start();
   assert.equal(stage.reason("reach-IPv4"), "not-tested");
+  for (let i = 0; i < 5; i++) await stage.minute();
+  stage.ends.delete("192.0.2.1");
+  await stage.minute();
+  assert.notEqual(stage.reason("reach-IPv4"), "not-tested", "tried in each run until it is");
 });

@@ -257,11 +257,12 @@ export class Preflight {
       const endpoints = others.sample(cluster, MOST_TRIED.ofCluster, new Set());
       const ends = await Promise.all(endpoints.map(connect));
       const found = reachedOf(cluster, ends, known.get(cluster));
-      const pause =
-        found.misses === 0
+      const wait =
+        found.accepted > 0
           ? spreadRetryAfter(REACHED_MS, random())
           : backoff(found.misses, MISSED, random());
-      return { ...found, at: clock.now(), due: clock.now() + pause };
+      // Where nothing could be tried, that costs nobody anything.
+      return { ...found, at: clock.now(), due: clock.now() + (found.tried > 0 ? wait : 0) };
     });
     const found = new Map((await Promise.all(tries)).map((one) => [one.cluster, one]));
     const reached = clusters.flatMap((cluster) => found.get(cluster) ?? known.get(cluster) ?? []);

@@ -57,7 +57,8 @@ export function reachedOf(
 ): Omit<Reached, "at" | "due"> {
   const tried = ends.filter((end) => end !== "unknown").length;
   const accepted = ends.filter((end) => end === "accepted").length;
-  return { cluster, accepted, tried, misses: accepted > 0 ? 0 : (before?.misses ?? 0) + 1 };
+  const misses = (before?.misses ?? 0) + (tried > 0 ? 1 : 0);
+  return { cluster, accepted, tried, misses: accepted > 0 ? 0 : misses };
 }
 
 /**
