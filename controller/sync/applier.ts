@@ -125,7 +125,7 @@ export class Applier {
     const wanted = digest(manifest);
     if (seen !== undefined && this.#isDone(part, key, wanted, seen[part])) return false;
     if (this.#backoff[part].isPaused(key, manifest)) {
-      throw new ApiFault("overwritten", "Another writer reverts it after each write");
+      throw new ApiFault("overwritten", `Another writer reverts ${key} after each write`);
     }
     const endAgain = this.#tryAgain(part, key, seen === undefined);
     const end = this.#options.store.beginWrite(key, { part, digest: wanted });

@@ -23,9 +23,11 @@ test("backoff applies to another controller that reverts an import after each wr
   objects.apply("serviceimports", "shop/web", theirs, "another");
   const { length: writes } = await c1.writesIn(60_000);
   assert.ok(writes < 30, String(writes));
+  await c1.readyAfter(90_000, /^False WriteRejected overwritten: .*reverts shop\/web after each/);
   isAtPeace = true;
   await world.pass(120_000);
   assert.equal(c1.read("serviceimports", "shop/web", "spec", "type"), "ClusterSetIP");
+  assert.match(c1.ready(), /^True/);
 });
 
 test("backoff applies to another controller that reverts the status of an export after each write", async () => {

@@ -1,5 +1,5 @@
 import type { ObjectKey } from "../../api/names.ts";
-import type { ApiFault } from "../../common/kubernetes/api-fault.ts";
+import { ApiFault } from "../../common/kubernetes/api-fault.ts";
 import { isRejection } from "../../common/kubernetes/recovery.ts";
 import type { Rejected } from "../import/import-claims.ts";
 
@@ -10,6 +10,8 @@ const LASTING_MS = 60_000;
  * each condition is a write.
  */
 const REWORD_MS = 60_000;
+/** Milliseconds after an accepted write in which another writer reverts it, if it still does. */
+const REVERTED_MS = 10_000;
 
 /** A rejection of a name. */
 export interface Rejection extends Rejected {
@@ -28,6 +30,8 @@ interface Entry {
 /** Since when writes of names are rejected, and in which words. */
 export class Rejections {
   readonly #entries = new Map<ObjectKey, Entry>();
+  /** When writes of names were accepted that another writer had reverted before. Only time shows that they stay. */
+  readonly #accepted = new Map<ObjectKey, number>();
   readonly #now: () => number;
 
   /** `now`: milliseconds. */
@@ -36,14 +40,22 @@ export class Rejections {
   }
 
   /**
-   * Notes the result of a reconcile. Undefined: it is not rejected. Another fault, such as of an outage or of another writer, does not show that a rejection is
-   * over.
+   * Notes the result of a reconcile. Undefined: it is not rejected. Another fault, such as of an outage, does not show that a rejection is over. What another writer
+   * reverts after each write counts as rejected from its first revert on.
    */
   note(key: ObjectKey, fault: unknown): Rejection | undefined {
-    if (fault === undefined) this.#entries.delete(key);
     const now = this.#now();
+    const acceptedAt = this.#accepted.get(key);
+    this.#accepted.delete(key);
+    if (acceptedAt !== undefined && now - acceptedAt > REVERTED_MS) this.#entries.delete(key);
     const before = this.#entries.get(key);
-    const entry = isRejection(fault) ? entryOf(fault, before, now) : before;
+    if (fault === undefined) {
+      if (before?.said.reason === "overwritten" && acceptedAt === undefined)
+        this.#accepted.set(key, now);
+      else this.#entries.delete(key);
+      return undefined;
+    }
+    const entry = isRejection(fault) || isReverted(fault) ? entryOf(fault, before, now) : before;
     if (entry === undefined) return undefined;
     this.#entries.set(key, entry);
     return { ...entry.said, isLasting: now - entry.since >= LASTING_MS };
@@ -56,6 +68,10 @@ export class Rejections {
     entry.isTold = true;
     return true;
   }
+}
+
+function isReverted(fault: unknown): fault is ApiFault {
+  return fault instanceof ApiFault && fault.reason === "overwritten";
 }
 
 function entryOf({ reason, message }: ApiFault, before: Entry | undefined, now: number): Entry {
