@@ -30,7 +30,7 @@ export class HealthObserver implements HealthEvents {
   readonly #log: Logger;
   readonly #metrics: AgentMetrics;
   readonly #verdicts = new Map<string, Verdict>();
-  /** Namespaces with more silent endpoints than are remembered; logged once each. */
+  /** Namespaces with more silent endpoints than are remembered: logged once, until their last verdict ends. */
   readonly #limitedTo = new Set<string>();
   #isUplinkSilent = false;
   #blind: ReadonlySet<string> = new Set();
@@ -54,8 +54,11 @@ export class HealthObserver implements HealthEvents {
   }
 
   ended(verdict: Verdict, why: VerdictEnd, after: number): void {
-    const { name, scope } = verdict;
+    const { name, namespace, scope } = verdict;
     if (!this.#verdicts.delete(name)) return;
+    const isOfIt = (one: Verdict) => one.namespace === namespace;
+    if (this.#limitedTo.has(namespace) && !this.#verdicts.values().some(isOfIt))
+      this.#limitedTo.delete(namespace);
     this.#metrics.gauges.unanswering.dec({ scope });
     const message = MESSAGES[scope].ends;
     const fields = { ...fieldsOf(verdict), why, seconds: Math.round(after / 1000) };

@@ -320,6 +320,18 @@ test("a cluster is always logged and shown first; of thousands of endpoints, twe
   assert.equal(remarks()[0], '[-]health unanswering: "cluster c2" of "c2"');
 });
 
+test("a namespace with too many silent endpoints is logged once, and again once its last verdict has ended", () => {
+  const { lines, health } = silence();
+  const said = () => lines().filter((line) => line.includes("Many endpoints")).length;
+  const one = verdict("endpoint");
+  health.silent(one);
+  for (let i = 0; i < 3; i++) health.limited(one.namespace, 64);
+  assert.equal(said(), 1);
+  health.ended(one, "answered", 5_000);
+  health.limited(one.namespace, 64);
+  assert.equal(said(), 1);
+});
+
 test("a silent uplink is shown until it ends", async () => {
   const { lines, metrics, health, remarks } = silence();
   health.uplink(true);

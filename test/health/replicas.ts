@@ -2,10 +2,10 @@ import { type History, OFTEN } from "./history.ts";
 
 const ANY_TIER = { selectors: [] } as const;
 
-/** Some or most replicas die, and clients call often or seldom; others stay well. */
 /** Nodes with a firewall that admits pods only. */
 const CLOSED = [1, 2, 3, 4, 5].map((i) => `0- node>web@c2/${i}`);
 
+/** Some or most replicas die, and clients call often or seldom; others stay well. */
 export const REPLICAS: readonly History[] = [
   {
     name: "F4: all three replicas of an import die, and each client calls once in a while: they are left together, when the first one is found",
