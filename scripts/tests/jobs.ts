@@ -93,6 +93,10 @@ function inRest({ target, only, skip, random, guest }: Row): Filter | undefined 
   return skip === undefined ? undefined : { only: skip };
 }
 
+function secondsOf({ seconds = DEFAULT_SECONDS, secondsOfRest = seconds }: Row, isRest: boolean) {
+  return isRest ? secondsOfRest : seconds;
+}
+
 /** One job for each file; all files for the guest with the same filter share a guest. */
 function rooted(files: readonly string[], filter: (row: Row) => Filter | undefined): Job[] {
   const here: Job[] = [];
@@ -104,7 +108,7 @@ function rooted(files: readonly string[], filter: (row: Row) => Filter | undefin
       if (filters === undefined) continue;
       const job: Job = {
         ...{ name: file, files: [file], ...filters, unit: false },
-        ...{ seconds: row.seconds ?? DEFAULT_SECONDS, weight: row.weight ?? 1 },
+        ...{ seconds: secondsOf(row, filter === inRest), weight: row.weight ?? 1 },
         ...{ alone: row.alone ?? false, needs: row.needs ?? [] },
         ...(row.once === true && { once: true }),
       };

@@ -21,6 +21,8 @@ export interface Row {
   readonly random?: boolean;
   /** Expected duration of one file with two processors, so that long files begin first. Default: 10. */
   readonly seconds?: number;
+  /** The same of what `only` or `skip` leave to the rest. Default: `seconds`. */
+  readonly secondsOfRest?: number;
   /** Slots of the pool that one file takes. Default: 1. */
   readonly weight?: number;
   /** True if the file needs the whole machine, or the whole virtual machine: it runs last, with nothing beside it. */
@@ -124,7 +126,7 @@ export const PLAN: readonly Row[] = [
     alone: true,
     once: true,
   }),
-  row("all", "test/e2e/{new-clusters,rollout}.test.ts", { ...MORE_CLUSTERS, seconds: 300 }),
+  row("all", "test/e2e/{new-clusters,rollout}.test.ts", { ...MORE_CLUSTERS, seconds: 400 }),
   row("all", "test/e2e/*.test.ts", MORE_CLUSTERS),
   row("all", "test/cluster/*.test.ts", { ...CLUSTERS, seconds: 90 }),
 
@@ -136,7 +138,7 @@ export const PLAN: readonly Row[] = [
   backends("traffic", 20, { only: NFTABLES }),
   backends("histories", 15, { skip: LEGACY, random: true }),
   backends("*", 15, { skip: LEGACY }),
-  kernel("reach", 160, { only: "nftables, IPv4" }),
+  kernel("reach", 160, { only: "nftables, IPv4", secondsOfRest: 600 }),
   kernel("{unanswered,restore}", 30),
   kernel("conntrack", 30, { skip: "50,000 entries|program list|tracking by conntrack" }),
   kernel("{agent,preflight,health-table}", 15),
@@ -144,7 +146,7 @@ export const PLAN: readonly Row[] = [
   kernel("refusals", 30, { skip: "legacy|found ahead" }),
   row("all", "test/kernel/killed.test.ts", { random: true, seconds: 30 }),
   row("all", "test/kernel/every-object.test.ts", { seconds: 260 }),
-  row("all", "test/kernel/silence.test.ts", { seconds: 400 }),
+  row("all", "test/kernel/silence.test.ts", { seconds: 700 }),
   row(
     "all",
     "test/kernel/{node-addresses,range-change,moving,net-admin,fake-iptables,net-raw,nft-versions}.test.ts",
