@@ -183,6 +183,19 @@ for (const command of [
     );
   });
 
+for (const command of [
+  ["drain", "c2", "--for", "1h", "--context", "bare"],
+  ["undrain", "c2", "--context", "bare"],
+  ["upgrade", "bare", "--yes"],
+])
+  test(`${command[0]}: a cluster that is no member is named, with the command that makes it one`, async () => {
+    const { code, note } = await user.run(...command);
+    assert.equal(code, 1);
+    const advice =
+      /^error: bare: not a member.*\. Let it join: kubectl clusterset join bare OTHERS --clusterset ID$/m;
+    assert.match(note, advice);
+  });
+
 test("status: one row for each cluster of which nothing is known", async () => {
   const { code, out } = await user.run("status", ...ALL);
   assert.equal(code, 1);

@@ -103,12 +103,12 @@ for (const [name, typed, expected] of [
 test("lines fit the terminal, and a cluster that does not answer is named while it is waited for", async () => {
   const { code, text } = await onTerminal(
     `${MAIN} status --all-contexts --request-timeout 3s`,
-    100,
+    80,
   );
   assert.equal(code, 1);
   assert.match(text, /^waiting for silent\r$/m);
   assert.match(text, /^silent +cluster +stalled/m);
-  for (const line of text.split(/\r?\n/)) assert.ok(line.length <= 100, `${line.length}: ${line}`);
+  for (const line of text.split(/\r?\n/)) assert.ok(line.length <= 80, `${line.length}: ${line}`);
 });
 
 test("meanings, remarks and lines of changes are wrapped at the width of the terminal, and only there", async () => {

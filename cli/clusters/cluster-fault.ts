@@ -64,12 +64,17 @@ function isOfTls({ reason, cause }: ApiFault): boolean {
   return OF_TLS.test(String(field(cause, "code")));
 }
 
+/** What to do with a cluster that is no member. PURE. */
+export function joinAdvice(context: string): string {
+  return `Let it join: kubectl clusterset join ${context} OTHERS --clusterset ID`;
+}
+
 /** A fault of `cluster`. `asked`: a resource or a query, if there was one. Other errors stay as they are. */
 export function faultIn(cluster: ClusterName, thrown: unknown, asked?: unknown): unknown {
   if (!(thrown instanceof ApiFault) || thrown instanceof ClusterFault) return thrown;
   const isOwn = CRD_GROUPS.some((group) => group === field(asked, "group"));
   if (thrown.reason !== "not-served" || !isOwn) return new ClusterFault(cluster, thrown, thrown);
-  const message = `not a member: no CRDs. Let it join: kubectl clusterset join ${cluster.context} OTHERS --clusterset ID`;
+  const message = `not a member: no CRDs. ${joinAdvice(cluster.context)}`;
   return new ClusterFault(cluster, new ApiFault("not-served", message), thrown);
 }
 

@@ -6,6 +6,7 @@ import { apiVersionOf } from "../../common/kubernetes/resource.ts";
 import { drainText, LONGEST_DRAIN_MS, parseDrain } from "../../controller/model/drain.ts";
 import { type ChangeFlags, carryOut, type Plan } from "../changes/carry-out.ts";
 import type { Cluster } from "../clusters/cluster.ts";
+import { joinAdvice } from "../clusters/cluster-fault.ts";
 import { type ClusterFlags, currentContext, withClusters } from "../clusters/contexts.ts";
 import {
   type ClusterPlaces,
@@ -180,11 +181,21 @@ function withPlaces(
     // Two contexts may be users of the same cluster.
     const places = new Map(chosen.flatMap((one) => one.places.map((it) => [it.seen.uid, it])));
     const found = { places: [...places.values()], isComplete: failed.length === 0, isNamed };
-    return makePlan(found) ?? notFound(cluster, flags, terminal);
+    const plan = makePlan(found);
+    if (plan !== undefined) return plan;
+    const strangers = isNamed ? results.filter(isStranger) : [];
+    for (const { on } of strangers)
+      terminal.note(printable`error: ${on.context}: not a member. ${joinAdvice(on.context)}\n`);
+    return notFound(cluster, flags, terminal);
   };
   return withClusters(isNamed ? flags : { ...flags, allContexts: true }, whole, (all) =>
     carryOut(all, flags, whole, (terminal) => planOn(all, terminal)),
   );
+}
+
+/** True if a cluster is no member of a clusterset, and not the hub of the cluster that is meant. */
+function isStranger({ clusterSet, places }: ClusterPlaces): boolean {
+  return clusterSet === undefined && places.length === 0;
 }
 
 /** The members of the clusterset of a context; none if it is not known. */

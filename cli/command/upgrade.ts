@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { VERSION } from "../../common/version.ts";
 import { type ChangeFlags, carryOut } from "../changes/carry-out.ts";
+import { joinAdvice } from "../clusters/cluster-fault.ts";
 import { readFacts } from "../clusters/read-facts.ts";
 import { timeoutOption, withChangeFlags } from "../command-line.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
@@ -63,7 +64,7 @@ function upgrade(
         if (mode === undefined || images === undefined) {
           const why =
             mode === undefined
-              ? "it has no controller: let it join"
+              ? `not a member: no controller. ${joinAdvice(context)}`
               : "its images are named by digests: give --agent-image and --controller-image";
           terminal.note(printable`error: ${context}: ${why}\n`);
           return EXIT.failed;

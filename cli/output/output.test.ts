@@ -94,3 +94,14 @@ test("on a narrow screen the widest columns are wrapped, at spaces, and the othe
     ].join("\n"),
   );
 });
+
+test("on a screen that is still too narrow, columns are nearer to each other", () => {
+  const names = ["CONTEXT", "CONTROLLERS", "AGENTS"];
+  const shown = (columns: number) =>
+    String(table(names, [["cluster-1", "1/1", "2/2"]], { ...PLAIN, columns }));
+  assert.equal(shown(32), "CONTEXT     CONTROLLERS   AGENTS\ncluster-1   1/1           2/2\n");
+  assert.equal(shown(31), "CONTEXT    CONTROLLERS  AGENTS\ncluster-1  1/1          2/2\n");
+  // Names stay in one piece, and the terminal breaks lines.
+  for (const columns of [29, 10])
+    assert.equal(shown(columns), "CONTEXT   CONTROLLERS AGENTS\ncluster-1 1/1         2/2\n");
+});

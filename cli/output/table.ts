@@ -25,12 +25,18 @@ export interface Screen {
 /** Neither a terminal nor a colour. */
 export const PLAIN: Screen = { paint: (_style, text) => text };
 
-/** Spaces between columns, as kubectl has them. */
-const GAP = "   ";
+/** Spaces between columns: as kubectl has them, or fewer where a screen is too narrow for that. */
+const GAPS = [3, 2, 1] as const;
+
+/** Widths of columns, and the spaces between two. */
+interface Layout {
+  readonly widths: readonly number[];
+  readonly gap: number;
+}
 
 /**
  * Rows under a heading, in columns as kubectl prints them; no trailing spaces. On a screen that is too narrow, the widest columns are
- * wrapped. PURE.
+ * wrapped, and columns are nearer to each other. PURE.
  */
 export function table(
   heading: readonly string[],
@@ -47,14 +53,14 @@ export function table(
   const natural = heading.map((_name, column) =>
     Math.max(...cells.map((row) => widthOf(row[column]?.text ?? ""))),
   );
-  const widths = columns === undefined ? natural : columnWidths(natural, columns, GAP.length);
+  const layout = layoutOf(natural, columns);
   return joined(
-    cells.flatMap((row) => linesOf(row, widths).map((line) => lineText(line, widths, paint))),
+    cells.flatMap((row) => linesOf(row, layout).map((line) => lineText(line, layout, paint))),
   );
 }
 
 /** A row as lines: the second has what does not fit into the first. */
-function linesOf(row: readonly Cell[], widths: readonly number[]): Cell[][] {
+function linesOf(row: readonly Cell[], { widths }: Layout): Cell[][] {
   const parts = row.map(({ text }, column) => wrapped(text, widths[column] ?? widthOf(text)));
   const height = Math.max(...parts.map((lines) => lines.length));
   return Array.from({ length: height }, (_none, i) =>
@@ -62,12 +68,13 @@ function linesOf(row: readonly Cell[], widths: readonly number[]): Cell[][] {
   );
 }
 
-function lineText(line: readonly Cell[], widths: readonly number[], paint: Paint): Printable {
+function lineText(line: readonly Cell[], { widths, gap }: Layout, paint: Paint): Printable {
   const last = line.findLastIndex(({ text }) => text !== "");
   const shown = line.slice(0, last + 1).map(({ text, style }, column) => {
     const cell = text === "" ? NOTHING : painted(paint, style, text);
     if (column === last) return cell;
-    return printable`${cell}${" ".repeat(Math.max((widths[column] ?? 0) - widthOf(text), 0)) + GAP}`;
+    const padding = Math.max((widths[column] ?? 0) - widthOf(text), 0) + gap;
+    return printable`${cell}${" ".repeat(padding)}`;
   });
   return printable`${joined(shown)}\n`;
 }
@@ -102,11 +109,21 @@ export function planText(lines: readonly PlanLine[], screen: Screen): Printable 
 /** A column is not made narrower: names and reasons stay in one piece. */
 const LEAST_WIDTH = 16;
 
+/** The layout with the widest gap with which lines have at most `columns` characters, or else the narrowest. PURE. */
+function layoutOf(natural: readonly number[], columns = Number.POSITIVE_INFINITY): Layout {
+  const layouts = GAPS.map((gap) => ({ widths: columnWidths(natural, columns, gap), gap }));
+  const wide = layouts.find(({ widths, gap }) => lineWidth(widths, gap) <= columns);
+  return wide ?? layouts.at(-1) ?? { widths: natural, gap: 0 };
+}
+
+function lineWidth(widths: readonly number[], gap: number): number {
+  return widths.reduce((sum, width) => sum + width + gap, -gap);
+}
+
 /** Widths of columns so that a line has at most `columns` characters, if wrapping the widest ones is enough for it. PURE. */
 function columnWidths(natural: readonly number[], columns: number, gap: number): number[] {
   const widths = [...natural];
-  let excess = widths.reduce((sum, width) => sum + width + gap, -gap) - columns;
-  for (; excess > 0; excess--) {
+  for (let excess = lineWidth(widths, gap) - columns; excess > 0; excess--) {
     const most = Math.max(...widths);
     if (most <= LEAST_WIDTH) break;
     widths[widths.lastIndexOf(most)] = most - 1;

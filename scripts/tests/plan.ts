@@ -149,7 +149,7 @@ export const PLAN: readonly Row[] = [
   row("all", "test/kernel/silence.test.ts", { seconds: 700 }),
   row(
     "all",
-    "test/kernel/{node-addresses,range-change,moving,net-admin,fake-iptables,net-raw,nft-versions}.test.ts",
+    "test/kernel/{half-open,node-addresses,range-change,moving,net-admin,fake-iptables,net-raw,nft-versions}.test.ts",
     { seconds: 40 },
   ),
   kernel("{drift,render}", 10, { skip: LEGACY }),

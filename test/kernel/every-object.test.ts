@@ -3,6 +3,7 @@ import { describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { FLAVOURS, type Flavour, toolsOf } from "../../agent/backends/iptables/flavour.ts";
 import { FAMILIES } from "../../api/address.ts";
+import { fieldAt } from "../../api/parse/fields.ts";
 import type { TestedBackend } from "../backends/tested-backend.ts";
 import { BACKENDS } from "../backends.ts";
 import type { Namespace } from "../lab/namespace.ts";
@@ -111,11 +112,12 @@ async function inNftables(node: Namespace, ours = /^clusterset-/): Promise<Found
   const own = nftables
     .flatMap((one) => Object.entries(one))
     .filter(([, { table, name = "" }]) => ours.test(table ?? name));
-  const changes = own.flatMap(([kind, fields]) =>
-    commandsFor(kind, fields).map(
+  const changes = own.flatMap(([kind, fields]) => [
+    ...commandsFor(kind, fields).map(
       (what): Change => ({ what, kind: kindOf(what), command: ["nft", what] }),
     ),
-  );
+    ...deletionOf(kind, fields),
+  ]);
   const content = own.map(([kind, fields]) => {
     const elem = isDynamic(fields) ? undefined : fields.elem;
     // A table that was replaced has the same elements in another order.
@@ -142,6 +144,22 @@ function commandsFor(kind: string, fields: Fields): string[] {
           `delete element ${object} { ${key.key} }; add element ${object} { ${key.key} : ${other.verdict} }`,
         ];
   return [`flush ${kind} ${object}`, `delete ${kind} ${object}`, ...policy, ...led];
+}
+
+/** The deletion of one element of a set or map. In JSON, because the text of a key depends on its type. */
+function deletionOf(kind: string, fields: Fields): Change[] {
+  const { family = "", table = "", name = "", elem: [element] = [] } = fields;
+  if (!["set", "map"].includes(kind) || isDynamic(fields) || element === undefined) return [];
+  const what = `delete element of ${family} ${table} ${name}`;
+  const target = { family, table, name, elem: [keyOf(element)] };
+  const command = JSON.stringify({ nftables: [{ delete: { element: target } }] });
+  return [{ what, kind: what, command: ["nft", "-j", command] }];
+}
+
+/** The key of an element as nft lists it: that of a map has a value, and one with a comment is in a field. */
+function keyOf(element: unknown): unknown {
+  const key = Array.isArray(element) ? (element as readonly unknown[])[0] : element;
+  return fieldAt(key, "elem", "val") ?? key;
 }
 
 /** An element of a map of verdicts. */
