@@ -101,10 +101,7 @@ for (const [name, typed, expected] of [
   });
 
 test("lines fit the terminal, and a cluster that does not answer is named while it is waited for", async () => {
-  const { code, text } = await onTerminal(
-    `${MAIN} status --all-contexts --request-timeout 3s`,
-    80,
-  );
+  const { code, text } = await onTerminal(`${MAIN} status --all-contexts --request-timeout 3s`, 80);
   assert.equal(code, 1);
   assert.match(text, /^waiting for silent\r$/m);
   assert.match(text, /^silent +cluster +stalled/m);

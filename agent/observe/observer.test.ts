@@ -265,23 +265,13 @@ function silence() {
 }
 
 function verdict(scope: Verdict["scope"], i = 1): Verdict {
-  const endpoint = { address: `10.2.0.${i}`, port: 80 };
-  const name = `${endpoint.address}:80`;
+  const [address, name] = [`10.2.0.${i}`, `10.2.0.${i}:80`];
   return {
+    ...{ scope, cluster: "c2", namespace: "", except: "", since: i, probes: 0, probeAt: 0 },
+    ...{ members: [], hasClosed: false, isPartial: false, isTrial: false, shown: new Set([name]) },
     name: scope === "cluster" ? "cluster c2" : `endpoint ${name}`,
-    ...{
-      scope,
-      cluster: "c2",
-      namespace: "",
-      except: "",
-      endpoints: new Map([[name, endpoint]]),
-      ...{ shown: new Set([name]), since: i },
-      members: [],
-      hasClosed: false,
-      isPartial: false,
-      isTrial: false,
-    },
-    ...{ terms: { recurrences: 0, hold: 0, expires: 300_000 }, probes: 0, probeAt: 0 },
+    endpoints: new Map([[name, { address, port: 80 }]]),
+    terms: { recurrences: 0, hold: 0, expires: 300_000 },
   };
 }
 
@@ -320,16 +310,14 @@ test("a cluster is always logged and shown first; of thousands of endpoints, twe
   assert.equal(remarks()[0], '[-]health unanswering: "cluster c2" of "c2"');
 });
 
-test("a namespace with too many silent endpoints is logged once, and again once its last verdict has ended", () => {
+test("a namespace with too many silent endpoints is logged once in each outage", () => {
   const { lines, health } = silence();
-  const said = () => lines().filter((line) => line.includes("Many endpoints")).length;
-  const one = verdict("endpoint");
-  health.silent(one);
-  for (let i = 0; i < 3; i++) health.limited(one.namespace, 64);
-  assert.equal(said(), 1);
-  health.ended(one, "answered", 5_000);
-  health.limited(one.namespace, 64);
-  assert.equal(said(), 1);
+  for (const one of [verdict("endpoint"), verdict("endpoint")]) {
+    health.silent(one);
+    for (let i = 0; i < 3; i++) health.limited(one.namespace, 64);
+    assert.equal(lines().filter((line) => line.includes("Many endpoints")).length, 1);
+    health.ended(one, "answered", 5_000);
+  }
 });
 
 test("a silent uplink is shown until it ends", async () => {
