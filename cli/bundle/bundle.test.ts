@@ -79,6 +79,24 @@ test("the same in JSON within JSON, which stays valid", () => {
   }
 });
 
+test("the time for a text grows in proportion to it, whatever others have written", () => {
+  for (const unit of [
+    "\\\\",
+    "token\\\\",
+    "token=\\\\",
+    ":thin:a/",
+    "://:",
+    "password:[",
+    "name:token ",
+  ]) {
+    const text = `token${unit.repeat(100_000 / unit.length)}`;
+    const begun = process.cpuUsage();
+    textWithoutSecrets(text);
+    // Linear: some ten milliseconds. Quadratic: half a minute.
+    assert.ok(process.cpuUsage(begun).user < 5_000_000, unit);
+  }
+});
+
 test("what a bug report needs stays as it is", () => {
   for (const text of [
     '{"level":"warn","resource":"serviceimports","reason":"forbidden","detail":"HTTP 403: no"}',

@@ -21,7 +21,7 @@ const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
 /** Ends of the names of fields, flags and variables whose values are secrets. */
 const SECRET_NAME = `(?:(?:token|password|passwd|pass[-_ ]?phrase|passcode|secret|credential|bearer|jwt|assertion|samlresponse|dockerconfigjson|(?:client-key|client-certificate)-data|(?:store|key|(?<![a-z])db)_?pass|(?<![a-z])(?:pass|pwd|pat|psk|otp|auth|(?:php|j)?sess(?:ion)?_?id)|(?:api|access|account|private|secret|master|session|preshared|signing|encryption|shared|tls)[-_. ]?(?:access)?key)s?)`;
 /** Between a name and its value: also in JSON within JSON, encoded as in a query, and in XML. */
-const EQUALS = String.raw`\\*["']?\s*(?:=>|:=|[:=>]|%3D|\\+u003d|&#(?:61|x3d);)\s*`;
+const EQUALS = String.raw`\\*(?:["']?\s*(?:=>|:=|[:=>]|%3D|&#(?:61|x3d);)|(?<=\\)u003d)\s*`;
 const VALUE = String.raw`(?!\(left out\))(?:\[[^\]]{0,2000}\]|"(?:\\.|[^"\\])+"|\\+"[^"]+"|'[^']+'|[^\s"',;}]+)`;
 const ENDS_AS_SECRET = new RegExp(`(?:${SECRET_NAME}|authorization|cookie)$`, "i");
 /** Fields of objects with such a name that only refer to a Secret, or describe a token: `secret: { secretName: x }`, `serviceAccountToken: { audience: x }`. */
@@ -64,7 +64,7 @@ const SECRETS: readonly RegExp[] = [
   // `invalid token "abc"`. A quoted secret is the name of an object.
   /(\b(?:token|password|passphrase) (?:is |was )?\\*)"[^"]+"/gi,
   /(\b(?:sshpass|mysql\w*|mariadb)\s(?:[^\n]{0,200}?\s)?-p ?)[^\s"']+/g,
-  /(:thin:[^\s/]{1,100}\/)[^\s@]+(?=@)/g,
+  /(:thin:[^\s/]{1,100}\/)[^\s@]{1,200}(?=@)/g,
   // `token: abc`, `"client-key-data":"…"`, `password=abc`; also JSON in a string of JSON, as logs have it.
   new RegExp(`(${SECRET_NAME}${EQUALS})${VALUE}`, "gi"),
   // `--password abc`, `login ann password abc`, `curl -u ann:abc`.
