@@ -1,5 +1,4 @@
-import type { TcpEndpoint } from "./evidence.ts";
-import type { ProbeResult, Reach } from "./probe-record.ts";
+import type { ProbeResult, Reach, TcpEndpoint } from "./evidence.ts";
 
 /** An endpoint that was probed. */
 export interface Probed {

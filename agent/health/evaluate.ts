@@ -1,5 +1,4 @@
-import type { Answered, Overdue, TcpEndpoint } from "./evidence.ts";
-import type { ProbeRecord, Reach } from "./probe-record.ts";
+import type { Answered, Overdue, ProbeRecord, Reach, TcpEndpoint } from "./evidence.ts";
 import { endpointName } from "./verdict.ts";
 import type { Group } from "./watched-endpoints.ts";
 

@@ -1,4 +1,4 @@
-import type { ProbeResult } from "./probe-record.ts";
+import type { ProbeResult } from "./evidence.ts";
 import type { Verdict, VerdictEnd } from "./verdict.ts";
 
 /** Receives what the health monitor finds. */

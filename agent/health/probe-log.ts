@@ -1,7 +1,6 @@
 import type { Clock } from "../../common/clock.ts";
-import type { Answered, TcpEndpoint } from "./evidence.ts";
+import type { Answered, ProbeRecord, ProbeResult, Reach, TcpEndpoint } from "./evidence.ts";
 import type { HealthEvents } from "./health-events.ts";
-import type { ProbeRecord, ProbeResult, Reach } from "./probe-record.ts";
 import { endpointName } from "./verdict.ts";
 import type { Group } from "./watched-endpoints.ts";
 

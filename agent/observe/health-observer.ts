@@ -2,8 +2,8 @@ import type { NodeCheck } from "../../api/agent-page.ts";
 import { shown } from "../../api/problem.ts";
 import type { Reason } from "../../api/reasons.ts";
 import type { Logger } from "../../common/log.ts";
+import type { ProbeResult } from "../health/evidence.ts";
 import type { HealthEvents } from "../health/health-events.ts";
-import type { ProbeResult } from "../health/probe-record.ts";
 import type { Verdict, VerdictEnd } from "../health/verdict.ts";
 import { type AgentMetrics, errorLabel } from "./metrics.ts";
 

@@ -148,7 +148,7 @@ export const AGENT_RULES: readonly Rule[] = [
   },
   {
     files: [
-      "agent/health/{clusters,evaluate,evidence,health-events,health-rules,late-answers,probe-record,turns,verdict,verdicts,watched-endpoints}.ts",
+      "agent/health/{clusters,evaluate,evidence,health-events,health-rules,late-answers,turns,verdict,verdicts,watched-endpoints}.ts",
     ],
     may: [
       "./",
@@ -241,7 +241,7 @@ export const AGENT_RULES: readonly Rule[] = [
       "agent/config/**",
       "agent/backends/backend.ts",
       "agent/conntrack/**",
-      "agent/health/{health-events,probe-record,verdict}.ts",
+      "agent/health/{evidence,health-events,verdict}.ts",
       "agent/model/facts.ts",
       "agent/observe/**",
       "agent/plan/**",

@@ -1,8 +1,7 @@
 import { setImmediate as turn } from "node:timers/promises";
-import type { TcpEndpoint } from "../../agent/health/evidence.ts";
+import type { ProbeResult, TcpEndpoint } from "../../agent/health/evidence.ts";
 import type { HealthEvents } from "../../agent/health/health-events.ts";
 import { HealthSource } from "../../agent/health/health-source.ts";
-import type { ProbeResult } from "../../agent/health/probe-record.ts";
 import { endpointName } from "../../agent/health/verdict.ts";
 import { WatchedEndpoints } from "../../agent/health/watched-endpoints.ts";
 import type { EndpointFact, ImportFact, NodeFact } from "../../agent/model/facts.ts";
