@@ -149,7 +149,7 @@ export const PLAN: readonly Row[] = [
   kernel("affinity", 15, { only: NFTABLES }),
   kernel("refusals", 30, { skip: "legacy|found ahead" }),
   row("all", "test/kernel/killed.test.ts", { random: true, seconds: 30 }),
-  row("all", "test/kernel/every-object.test.ts", { seconds: 260 }),
+  row("all", "test/kernel/every-object.test.ts", { seconds: 280 }),
   row("all", "test/kernel/silence.test.ts", { seconds: 700 }),
   row(
     "all",
