@@ -173,6 +173,7 @@ for (const command of [
   ["simulate", "--all"],
   ["export", "web", "-n", "shop", "--dry-run"],
   ["unexport", "web", "-n", "shop", "--dry-run"],
+  ["drill", "shop/web", "--yes"],
 ])
   test(`${command.join(" ")}: a cluster without our CRDs is no member, and the command that makes it one is named`, async () => {
     const { code, note } = await user.run(...command, "--context", "bare");
@@ -329,7 +330,8 @@ test("rotate of clusters that never joined says so, and what to do", async () =>
   using operator = new CommandLine({ one: one.inline, two: two.inline });
   const { code, note } = await operator.run("rotate", "one", "two", "--yes");
   assert.equal(code, 1);
-  const advice = /: (one|two) has no token for \S+\. Let it join first: kubectl clusterset join\n$/;
+  const advice =
+    /: (one|two) has no token for \S+\. Let it join: kubectl clusterset join \1 OTHERS --clusterset ID\n$/;
   assert.match(note, advice);
 });
 

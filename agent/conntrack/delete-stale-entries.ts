@@ -1,6 +1,7 @@
 import type { Protocol } from "../../api/protocol.ts";
 import type { Entry } from "../system/conntrack/entry.ts";
 import type { ConntrackTable, EntryFilter } from "../system/conntrack/table.ts";
+import { RecentUse } from "./recent-use.ts";
 import type { StaleCheck, StaleReason } from "./stale-check.ts";
 
 /** Number of entries deleted for one reason. */
@@ -10,15 +11,16 @@ export interface DeletedEntries {
   readonly entries: number;
 }
 
-/** Stale entries that wait in memory for their deletion, about 10 MB; what a scan finds beyond is left to another one. */
-const MOST_WAITING = 20_000;
+/** Stale entries that wait in memory for their deletion, used and idle ones each, about 10 MB; what a scan finds beyond is left to another one. */
+const MOST_WAITING = 10_000;
 /** As many are deleted during the scan: a client need not wait for the end of a large table. */
 const BATCH = 2_000;
 /** Scans in a row without a deletion, before the rest is left: what one finds, another program may delete first. */
 const MOST_FRUITLESS = 3;
 
 /**
- * Scans the table and deletes stale entries. Entries of one protocol and reason are deleted together, because a table may
+ * Scans the table and deletes stale entries. Those that clients use go first: while the kernel has them, packets go to the wrong place. Of a
+ * large table, a scan takes seconds, and the deletions many. Entries of one protocol and reason are deleted together, because a table may
  * do that in one call. Rejects as the table does; once `stop` is aborted, it ends as soon as the table allows.
  */
 export async function deleteStaleEntries(
@@ -29,11 +31,13 @@ export async function deleteStaleEntries(
   { most = MOST_WAITING, batch = BATCH } = {},
 ): Promise<readonly DeletedEntries[]> {
   const counts = new Map<string, DeletedEntries>();
-  for (let fruitless = 0; ; ) {
+  const use = new RecentUse();
+  for (let scans = 0, fruitless = 0; ; scans++) {
     const deletions = new Deletions(table, most, batch, stop);
     const onEntry = (entry: Entry): void => {
       const reason = check.reasonFor(entry);
-      if (reason !== undefined) deletions.add(entry, reason);
+      // What the first scan leaves is idle.
+      if (reason !== undefined) deletions.add({ entry, reason }, scans > 0 || use.isUsed(entry));
     };
     try {
       await table.list(filter, onEntry, stop);
@@ -60,13 +64,20 @@ function kindOf({ protocol, reason }: Kind): string {
   return `${protocol} ${reason}`;
 }
 
-/** The deletions of one scan: one call after the other, beside the scan. */
+interface StaleEntry {
+  readonly entry: Entry;
+  readonly reason: StaleReason;
+}
+
+/** The deletions of one scan: one call after the other, of entries in use beside the scan, and of idle ones after it. */
 class Deletions {
   readonly #table: ConntrackTable;
   readonly #most: number;
   readonly #batch: number;
   readonly #stop: AbortSignal | undefined;
-  #waiting = new Map<string, Kind & { readonly entries: Entry[] }>();
+  #waiting: StaleEntry[] = [];
+  #idle: StaleEntry[] = [];
+  /** Of entries that wait for the next call or are in one. */
   #size = 0;
   readonly #deleted: DeletedEntries[] = [];
   #running: Promise<void> | undefined;
@@ -81,28 +92,32 @@ class Deletions {
     this.#stop = stop;
   }
 
-  add(entry: Entry, reason: StaleReason): void {
+  add(stale: StaleEntry, isUsed: boolean): void {
     if (this.#failure !== undefined) return;
-    if (this.#size >= this.#most) {
+    if ((isUsed ? this.#size : this.#idle.length) >= this.#most) {
       this.isLimited = true;
       return;
     }
+    if (!isUsed) return void this.#idle.push(stale);
+    this.#waiting.push(stale);
     this.#size++;
-    const kind = { protocol: entry.protocol, reason };
-    const same = this.#waiting.get(kindOf(kind));
-    if (same === undefined) this.#waiting.set(kindOf(kind), { ...kind, entries: [entry] });
-    else same.entries.push(entry);
     if (this.#size >= this.#batch) this.#next();
   }
 
   /** Deletes the rest, and returns what was deleted. Rejects as the table does. */
   async end(): Promise<readonly DeletedEntries[]> {
+    await this.#deleteAll();
+    [this.#waiting, this.#idle, this.#size] = [this.#idle, [], this.#idle.length];
+    await this.#deleteAll();
+    if (this.#failure !== undefined) throw this.#failure.error;
+    return this.#deleted;
+  }
+
+  async #deleteAll(): Promise<void> {
     while (this.#failure === undefined && (this.#running !== undefined || this.#size > 0)) {
       this.#next();
       await this.#running;
     }
-    if (this.#failure !== undefined) throw this.#failure.error;
-    return this.#deleted;
   }
 
   #next(): void {
@@ -116,12 +131,19 @@ class Deletions {
   }
 
   async #delete(): Promise<void> {
-    const taken = [...this.#waiting.values()];
-    this.#waiting = new Map();
-    for (const { protocol, reason, entries } of taken) {
+    const taken = this.#waiting;
+    this.#waiting = [];
+    const kinds = Map.groupBy(taken, ({ entry: { protocol }, reason }) =>
+      kindOf({ protocol, reason }),
+    );
+    for (const all of kinds.values()) {
+      const [first] = all;
+      if (first === undefined) continue;
+      const entries = all.map(({ entry }) => entry);
       const deleted = await this.#table.delete(entries, this.#stop);
       this.#size -= entries.length;
-      this.#deleted.push({ protocol, reason, entries: deleted });
+      const { protocol } = first.entry;
+      this.#deleted.push({ protocol, reason: first.reason, entries: deleted });
     }
   }
 }

@@ -134,6 +134,7 @@ async function prepare(
   flags: DrillFlags,
 ): Promise<Prepared | string> {
   const within = { namespace: service.namespace };
+  const objects = await readAgentObjects(on, service.namespace);
   const live = await on.objects.get(SERVICES, service);
   if (live === undefined) return `there is no Service ${service.namespace}/${service.name}`;
   const [deployments, statefulSets, autoscalers] = await Promise.all([
@@ -143,7 +144,6 @@ async function prepare(
   ]);
   const workloads = workloadsOf({ service: live.object, deployments, statefulSets, autoscalers });
   if (typeof workloads === "string") return workloads;
-  const objects = await readAgentObjects(on, service.namespace);
   const key = objectKey(service.namespace, service.name);
   const settings = agentSettings(objects.daemonSets);
   if (isUsage(settings)) return usageText(settings);

@@ -4,7 +4,7 @@ import { SECRETS } from "../../common/kubernetes/kinds.ts";
 import { type ChangeFlags, carryOut } from "../changes/carry-out.ts";
 import { tokenSecrets } from "../changes/tokens.ts";
 import type { Cluster } from "../clusters/cluster.ts";
-import { ClusterFault } from "../clusters/cluster-fault.ts";
+import { ClusterFault, joinAdvice } from "../clusters/cluster-fault.ts";
 import { readFacts, readHub } from "../clusters/read-facts.ts";
 import { timeoutOption, withChangeFlags } from "../command-line.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
@@ -86,7 +86,7 @@ async function readRotation(handover: Handover, clusters: readonly Cluster[]): P
     to.objects.get(SECRETS, secret.metadata),
   ]);
   if (tokens.length === 0 || live === undefined) {
-    const text = `${to.context} has no token for ${namespace}. Let it join first: kubectl clusterset join`;
+    const text = `${to.context} has no token for ${namespace}. ${joinAdvice(to.context)}`;
     throw new ClusterFault(from, new ApiFault("absent", text));
   }
   return { handover, tokens, used: accessIn(secretText(live.object, key) ?? "")?.token };

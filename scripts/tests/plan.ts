@@ -98,8 +98,12 @@ export const PLAN: readonly Row[] = [
   apiserver("{admission-policies,registry-objects}", 7),
   apiserver("change-port", 20, "all"),
   apiserver("cli-explain-drill", 14),
+  row("all", "test/apiserver/cli-rotate-leave.test.ts", {
+    needs: ["api-server", "kubelets", "helm"],
+    seconds: 80,
+  }),
   apiserver(
-    "{agent-objects,cli-join,cli-join-hub,cli-rotate-leave,cli-bundle-drain,agent-faults,checklist,hub}",
+    "{agent-objects,cli-join,cli-join-hub,cli-bundle-drain,agent-faults,checklist,hub}",
     70,
     "all",
   ),
@@ -145,7 +149,7 @@ export const PLAN: readonly Row[] = [
   kernel("affinity", 15, { only: NFTABLES }),
   kernel("refusals", 30, { skip: "legacy|found ahead" }),
   row("all", "test/kernel/killed.test.ts", { random: true, seconds: 30 }),
-  row("all", "test/kernel/every-object.test.ts", { seconds: 260 }),
+  row("all", "test/kernel/every-object.test.ts", { seconds: 280 }),
   row("all", "test/kernel/silence.test.ts", { seconds: 700 }),
   row(
     "all",

@@ -182,16 +182,34 @@ test("a cluster that left is no member, and leave says so", async () => {
   assert.doesNotMatch(out, /deleted$/m);
 });
 
-test("it can join again after kubectl apply, client-side or server-side, without a conflict or a change of its programs", async () => {
-  const kubectl = ["--kubeconfig", set.user.kubeconfig, "--context", "c3", "apply"];
-  for (const how of [[], ["--server-side"]]) {
+/** Ways to install without `join`: what a user runs for c3. */
+const OTHER_WAYS: Readonly<Record<string, () => void>> = {
+  Helm: () => {
+    const access = ["--kubeconfig", set.user.kubeconfig, "--kube-context", "c3"];
+    const into = ["--namespace", "clusterset-proxy", "--create-namespace"];
+    for (const chart of ["clusterset-crds", "clusterset-proxy"]) {
+      const install = ["upgrade", "--install", chart, `${DEPLOY}/charts/${chart}`];
+      execFileSync(kubernetesCommand("helm"), [...install, ...access, ...into]);
+    }
+  },
+  "kubectl apply": () => apply(),
+  "kubectl apply --server-side": () => apply("--server-side"),
+};
+
+function apply(...how: readonly string[]): void {
+  const kubectl = ["--kubeconfig", set.user.kubeconfig, "--context", "c3", "apply", ...how];
+  for (const what of [`-f${DEPLOY}/crds`, `-k${DEPLOY}/overlays/mesh`])
+    execFileSync(kubernetesCommand("kubectl"), [...kubectl, what]);
+}
+
+test("it can join again after an installation with Helm or kubectl apply, client-side or server-side, without a conflict or a change of its programs", async () => {
+  for (const [way, install] of Object.entries(OTHER_WAYS)) {
     await set.run("leave", "c3", "--yes");
-    for (const what of [`-f${DEPLOY}/crds`, `-k${DEPLOY}/overlays/mesh`])
-      execFileSync(kubernetesCommand("kubectl"), [...kubectl, ...how, what]);
+    install();
     const { out } = await set.run("join", ...IDS, ...JOIN);
-    assert.doesNotMatch(out, /conflict/);
+    assert.doesNotMatch(out, /conflict/, way);
     for (const program of ["deployment/clusterset-controller", "daemonset/clusterset-agent"])
-      assert.match(out, new RegExp(`^c3 +unchanged +clusterset-proxy/${program}$`, "m"));
+      assert.match(out, new RegExp(`^c3 +unchanged +clusterset-proxy/${program}$`, "m"), way);
     assert.match((await set.run("join", ...IDS, ...JOIN)).out, /^nothing to do$/m);
   }
   await set.start(["c3"]);

@@ -8,13 +8,14 @@ import { NEW } from "../../agent/system/conntrack/encoding.ts";
 import type { Entry } from "../../agent/system/conntrack/entry.ts";
 import { attribute } from "../../agent/system/netlink/attributes.ts";
 import { NETLINK, NetlinkSocket } from "../../agent/system/netlink/socket.ts";
+import { uint32BE } from "../../agent/system/netlink/values.ts";
 import { isAddress, parseAddress } from "../../api/address.ts";
 import { encodeEntry } from "./encode-entry.ts";
 
 /** NLM_F_CREATE. */
 const CREATE = 0x400;
-/** CTA_TIMEOUT, in seconds. */
-const TIMEOUT = { type: 7, seconds: Buffer.of(0, 0, 2, 88) };
+/** CTA_TIMEOUT, in seconds: of clients that sent their last packet at different times. */
+const TIMEOUT = { type: 7, least: 300, most: 600 } as const;
 
 /** CTA_STATUS: IPS_CONFIRMED, without which nothing may be created. Of two, the last counts. */
 const STATUS = { type: 3, confirmed: Buffer.of(0, 0, 0, 8) };
@@ -27,7 +28,7 @@ const encode = (i: number) =>
   Buffer.concat([
     encodeEntry(entry(i)),
     attribute(STATUS.type, STATUS.confirmed),
-    attribute(TIMEOUT.type, TIMEOUT.seconds),
+    attribute(TIMEOUT.type, uint32BE(TIMEOUT.least + (i % (TIMEOUT.most - TIMEOUT.least)))),
   ]);
 const onAnswer = (errno: number) => {
   if (errno !== 0) throw new Error(`the kernel rejects entries: ${errno}`);

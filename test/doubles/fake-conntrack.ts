@@ -44,7 +44,8 @@ export function tcpService(
 }
 
 /** How an entry differs from a UDP client's of 10.1.0.99, port 4000, at `VIP`, port 53. */
-export interface EntryChanges extends Partial<Pick<Entry, "protocol" | "replied" | "tcp" | "id">> {
+export interface EntryChanges
+  extends Partial<Pick<Entry, "protocol" | "replied" | "assured" | "secondsLeft" | "tcp" | "id">> {
   /** `address:port` that was called. */
   readonly to?: string;
   /** `address:port` of the endpoint; absent if the connection was not translated. */

@@ -19,6 +19,7 @@ test("an entry as the kernel sends it", () => {
   const here = { source: "7f000001", destination: "7f000001" };
   assert.deepEqual(decodeEntry(Buffer.from(KERNELS, "hex")), {
     ...{ family: "IPv4", protocol: "UDP", replied: false, id: 0xf62bd4c1 },
+    secondsLeft: 29,
     original: { ...here, sourcePort: 60087, destinationPort: 999 },
     reply: { ...here, sourcePort: 999, destinationPort: 60087 },
   });
@@ -51,6 +52,8 @@ const entries = fc.constantFrom("IPv4" as const, "IPv6" as const).chain((family)
       ...{ family: fc.constant(family), protocol: fc.constantFrom(...PROTOCOLS) },
       ...{ original: tuple, reply: tuple, replied: fc.boolean(), zone },
       id: fc.option(fc.nat(0xffffffff), { nil: undefined }),
+      assured: fc.constantFrom(true as const, undefined),
+      secondsLeft: fc.option(fc.nat(0xffffffff), { nil: undefined }),
       tcp: fc.option(fc.constantFrom(...TCP_STATES), { nil: undefined }),
     })
     .map((one) => lean(one) as Entry);

@@ -32,6 +32,7 @@ const CTA = {
   reply: 2,
   status: 3,
   protoinfo: 4,
+  timeout: 7,
   id: 12,
   zone: 18,
   filter: 25,
@@ -50,8 +51,9 @@ const L4 = { number: 1, sourcePort: 2, destinationPort: 3 } as const;
 const TCP = { info: 1, state: 1 } as const;
 /** `enum ctattr_filter`, and the bits that select parts of the tuple (linux/netfilter, 5.8). */
 const FILTER = { originalFlags: 1, replyFlags: 2, destination: 1 << 1, protocol: 1 << 3 } as const;
-/** IPS_SEEN_REPLY. */
+/** IPS_SEEN_REPLY and IPS_ASSURED. */
 const SEEN_REPLY = 1 << 1;
+const ASSURED = 1 << 2;
 
 /** Reads the payload of a NEW message. Undefined if it is malformed, or of another protocol or family. */
 export function decodeEntry(payload: Buffer): Entry | undefined {
@@ -68,11 +70,14 @@ export function decodeEntry(payload: Buffer): Entry | undefined {
   if (status === undefined) return undefined;
   const id = readUint32BE(payload, all, CTA.id);
   const zone = readUint16BE(payload, all, CTA.zone);
+  const secondsLeft = readUint32BE(payload, all, CTA.timeout);
   const info = locate(payload, locate(payload, all, CTA.protoinfo), TCP.info);
   const tcp = TCP_STATES[readUint8(payload, info, TCP.state) ?? -1];
   return {
     ...{ family, protocol, original, reply },
     replied: (status & SEEN_REPLY) !== 0,
+    ...((status & ASSURED) !== 0 && { assured: true }),
+    ...(secondsLeft !== undefined && { secondsLeft }),
     ...(id !== undefined && { id }),
     ...(zone !== undefined && { zone }),
     ...(tcp !== undefined && { tcp }),

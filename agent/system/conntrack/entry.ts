@@ -24,6 +24,10 @@ export interface Entry {
   readonly id?: number;
   /** IPS_SEEN_REPLY: a packet of the reply was seen. */
   readonly replied: boolean;
+  /** Present: IPS_ASSURED, a connection that both sides use; it expires later. */
+  readonly assured?: true;
+  /** Until it expires: each packet begins this time anew. Absent if it was not listed. */
+  readonly secondsLeft?: number;
   /** TCP state as in /proc/net/nf_conntrack; absent for other protocols. */
   readonly tcp?: TcpState;
   /** Zone; absent: the default one. */
