@@ -2,26 +2,26 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { Builds } from "./tests/builds.ts";
-import { again, jobsOf, type Part } from "./tests/jobs.ts";
+import { again, isOfRest, jobsOf, PARTS, type Part } from "./tests/jobs.ts";
 import { type Pool, runAll, secondsLeft } from "./tests/pool.ts";
 import * as report from "./tests/report.ts";
 import { runJob } from "./tests/run-job.ts";
 
-const USAGE = `node scripts/test.ts [unit | test | rest | here | guest] [PATTERN...]
+const USAGE = `node scripts/test.ts [unit | test | rest | here | guest | third] [PATTERN...]
 
   unit      what needs no root (npm test)
   test      make test
   rest      what make test-all runs after make test
   here      the rest, without the virtual machine
   guest     the rest, in the virtual machine
+  third     a third of these files, by the seed: three seeds in a row run all
   PATTERN   only test files that match, for example 'test/kernel/**'; without a part, all tests of these files
 
 A file that fails runs once more at the end. One such file is forgiven; a second one fails the run.
 So does any failure of a file that scripts/tests/plan.ts marks "once".
 SEED=NUMBER repeats the random choices of an earlier run.`;
 
-const isPart = (word: string | undefined): word is Part =>
-  ["unit", "test", "rest", "here", "guest"].includes(word ?? "");
+const isPart = (word: string | undefined): word is Part => PARTS.some((part) => part === word);
 
 const argv = process.argv.slice(2);
 if (argv.length === 0 || argv.some((word) => word.startsWith("-"))) {
@@ -30,14 +30,13 @@ if (argv.length === 0 || argv.some((word) => word.startsWith("-"))) {
 }
 const part = isPart(argv[0]) ? argv[0] : "some";
 const processors = availableParallelism();
-const jobs = jobsOf(part, processors, part === "some" ? argv : argv.slice(1));
-if (jobs.length === 0) throw new Error(`no test file matches ${argv.join(" ")}`);
 
 // make test makes the same random choices each time, the rest others.
-const seed =
-  process.env.SEED ??
-  (["rest", "here", "guest"].includes(part) ? String(Date.now() % 2 ** 31) : "1");
+const seed = process.env.SEED ?? (isOfRest(part) ? String(Date.now() % 2 ** 31) : "1");
 process.env.SEED = seed;
+const patterns = part === "some" ? argv : argv.slice(1);
+const jobs = jobsOf(part, processors, patterns, undefined, Number(seed));
+if (jobs.length === 0) throw new Error(`no test file matches ${patterns.join(" ")}`);
 
 const begun = performance.now();
 const elapsed = (): number => (performance.now() - begun) / 1_000;

@@ -4,9 +4,13 @@ import { PLAN, type Row, rowsOf, testFiles } from "./plan.ts";
 
 /**
  * The parts of a run: `unit` needs no root; `test` is all of `make test`; `rest` is what `make test-all` runs besides; `here` is that
- * without the virtual machine, and `guest` the virtual machine alone; `some` is each named file, whole.
+ * without the virtual machine, `guest` the virtual machine alone, and `third` a third of that, by the seed; `some` is each named file, whole.
  */
-export type Part = "unit" | "test" | "rest" | "here" | "guest" | "some";
+export const PARTS = ["unit", "test", "rest", "here", "guest", "third", "some"] as const;
+export type Part = (typeof PARTS)[number];
+
+/** What runs after `make test`, and makes other random choices each time. */
+export const isOfRest = (part: Part): boolean => ["rest", "here", "guest", "third"].includes(part);
 
 /** One process of a run. */
 export interface Job {
@@ -35,25 +39,30 @@ const DEFAULT_SECONDS = 10;
 const UNIT_SECONDS = 120;
 const CHECK_SECONDS = 20;
 
-/** The jobs of a part. `patterns`: only files that match one of these globs, or are one of these files. */
+/** The jobs of a part. `patterns`: only files that match one of these globs, or are one of these files. `seed`: which third. */
 export function jobsOf(
   part: Part,
   shards: number,
   patterns: readonly string[] = [],
   files: readonly string[] = testFiles(),
+  seed = 0,
 ): Job[] {
   const chosen = files.filter(
     (file) => patterns.length === 0 || patterns.some((pattern) => matchesGlob(file, pattern)),
   );
   if (part === "some") return [...unitJobs(chosen, shards), ...rooted(chosen, whole)];
   const isRandom = (file: string): boolean => rowsOf(file).some(({ random }) => random === true);
-  const isRest = part === "rest" || part === "here" || part === "guest";
+  const isRest = isOfRest(part);
   const units = unitJobs(isRest ? chosen.filter(isRandom) : chosen, shards);
   if (part === "unit") return units;
   const check = part === "test" && patterns.length === 0 ? [CHECK] : [];
   const jobs = [...check, ...units, ...rooted(chosen, isRest ? inRest : inTest)];
   if (part === "here") return jobs.filter(({ guest }) => guest === undefined);
-  return part === "guest" ? jobs.filter(({ guest }) => guest !== undefined) : jobs;
+  if (part === "guest") return jobs.filter(({ guest }) => guest !== undefined);
+  if (part !== "third") return jobs;
+  const inGuests = jobs.flatMap((job) => (job.guest === undefined ? [] : job.files));
+  const third = inGuests.sort().filter((_, i) => i % 3 === seed % 3);
+  return jobsOf("guest", shards, third, files);
 }
 
 const CHECK: Job = {
