@@ -150,7 +150,7 @@ export const PLAN: readonly Row[] = [
   kernel("refusals", 30, { skip: "legacy|found ahead" }),
   row("all", "test/kernel/killed.test.ts", { random: true, seconds: 30 }),
   row("all", "test/kernel/every-object.test.ts", { seconds: 280 }),
-  row("all", "test/kernel/silence.test.ts", { seconds: 700 }),
+  row("all", "test/kernel/silence.test.ts", { seconds: 800 }),
   row(
     "all",
     "test/kernel/{half-open,node-addresses,range-change,moving,net-admin,fake-iptables,net-raw,nft-versions}.test.ts",
@@ -165,7 +165,7 @@ export const PLAN: readonly Row[] = [
   // Silence, firewalls, held traffic and counters take the same way with each backend: this machine's kernel shows them.
   row(
     "all",
-    "test/{ipvs/*,kernel/{every-object,reach},backends/{histories,packets,restart}}.test.ts",
+    "test/{ipvs/*,kernel/{every-object,range-change,reach},backends/{histories,packets,restart}}.test.ts",
     GUEST,
   ),
   row("all", "test/vm/machine.test.ts", { needs: ["vm"], seconds: 60, weight: 2 }),

@@ -188,15 +188,22 @@ export class ReachStage implements AsyncDisposable {
     await reconnect(this.#network.lab, cluster);
   }
 
+  /** Half a second in which nothing reaches a cluster's pods. */
+  async flap(cluster: string): Promise<void> {
+    const drop = `${this.#isIPv6 ? "ip6" : "ip"} daddr ${this.#podsOf(cluster)} drop`;
+    const chain = "chain forward { type filter hook forward priority 0;";
+    const commands = `nft 'table inet flap { ${chain} ${drop}; }; }' && sleep 0.5; nft delete table inet flap`;
+    await this.#network.lab.router.exec(["sh", "-c", commands]);
+  }
+
   /** A cluster's nodes drop what comes from this address, or from anywhere, to their pods, or to one of them; or reject it. */
   async drop(
     cluster: string,
     { from, to, by = ["-j", "DROP"] }: { from?: string; to?: string; by?: readonly string[] },
   ): Promise<void> {
-    const [, id] = cluster;
     const rule = [
       ...(from === undefined ? [] : ["-s", from]),
-      ...["-d", to ?? (this.#isIPv6 ? `fd00:10:${id}::/48` : `10.${id}.0.0/16`)],
+      ...["-d", to ?? this.#podsOf(cluster)],
       ...by,
     ];
     for (const node of ["n1", "n2"]) await this.filter(`${cluster}/${node}`, rule);
@@ -264,6 +271,10 @@ export class ReachStage implements AsyncDisposable {
 
   async #stopClients(): Promise<void> {
     await Promise.all(this.#clients.splice(0).map((one) => one.stop()));
+  }
+
+  #podsOf([, id]: string): string {
+    return this.#isIPv6 ? `fd00:10:${id}::/48` : `10.${id}.0.0/16`;
   }
 
   get #isIPv6(): boolean {

@@ -19,7 +19,9 @@ for (const [title, histories] of [
       // Decisions do not depend on the family: rows take turns.
       const family = FAMILIES[i % FAMILIES.length] ?? "IPv4";
       for (const seed of history.seeds ?? [1])
-        test(`${history.name} (${family}, ${seed})`, () => play(history, seed, family));
+        test(`${history.name} (${family}, ${seed})`, async () => {
+          await play(history, seed, family);
+        });
     }
   });
 }

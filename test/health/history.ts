@@ -5,7 +5,13 @@ import type { ImportFact, NodeFact } from "../../agent/model/facts.ts";
 import type { Family } from "../../api/address.ts";
 import { Chance } from "../generators/chance.ts";
 import { cidr } from "../generators/facts.ts";
-import { addressOf, HealthWorld, rangeOf, type ServedPort } from "../stages/health-world.ts";
+import {
+  addressOf,
+  type Connection,
+  HealthWorld,
+  rangeOf,
+  type ServedPort,
+} from "../stages/health-world.ts";
 
 /**
  * One history: what is served, which clients call, what the network drops, and what follows. Times are seconds since the start. An import `web` is
@@ -96,8 +102,12 @@ interface Place {
   readonly index: number;
 }
 
-/** Plays a history, and compares what happens with what is expected. */
-export async function play(history: History, seed: number, family: Family): Promise<void> {
+/** Plays a history, and compares what happens with what is expected. Resolves with the clients' connections. */
+export async function play(
+  history: History,
+  seed: number,
+  family: Family,
+): Promise<readonly Connection[]> {
   const chance = new Chance(seed);
   const world = new HealthWorld(() => chance.next(), {
     endpointRanges: declaredOf(history, family),
@@ -174,6 +184,7 @@ export async function play(history: History, seed: number, family: Family): Prom
   }
   if (history.blind !== undefined) assert.deepEqual([...world.blind].sort(), history.blind);
   await world.stop();
+  return world.connections;
 }
 
 function checkConnections(history: History, world: HealthWorld, end: number): void {

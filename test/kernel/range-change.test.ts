@@ -7,14 +7,15 @@ import { BACKENDS } from "../backends.ts";
 import { CountedConnections, Held } from "../connections/connections.ts";
 import { importObject, sliceObject } from "../generators/objects.ts";
 import { request } from "../lab/programs.ts";
+import { SLOWNESS } from "../lab/slowness.ts";
 import { AgentNode, type AgentProcess, eventually } from "../stages/agent-process.ts";
 
 const HTTP = { name: "http", port: 80, protocol: "TCP" };
 /** Of each family. */
 const OLD = { ranges: "241.4.0.0/16,fd00:241::/112", vips: ["241.4.0.7", "fd00:241::7"] };
 const NEW = { ranges: "242.4.0.0/16,fd00:242::/112", vips: ["242.4.0.7", "fd00:242::7"] };
-const PACE = { seconds: 3_600, rate: 50, inFlight: 8, timeout: 5_000 };
-const PATIENCE = 60_000;
+const PACE = { seconds: 3_600, rate: 50 / SLOWNESS, inFlight: 8, timeout: 5_000 * SLOWNESS };
+const PATIENCE = 60_000 * SLOWNESS;
 
 /** The import as the controller writes it; `previous`: its annotation. */
 function importOf(vips: readonly string[], previous?: readonly string[]): object {
@@ -77,13 +78,13 @@ for (const backend of BACKENDS) {
       await live(NEW.vips);
       const toNew = connectTo(NEW.vips);
       await rollOut(`${NEW.ranges},${OLD.ranges}`);
-      await sleep(2_000);
+      await sleep(2_000 * SLOWNESS);
       // All names that clients have cached are older than the TTL.
       await toOld.assertNoneFailed(1);
       on.manifests.write("import", importOf(NEW.vips));
-      await sleep(2_000);
+      await sleep(2_000 * SLOWNESS);
       await rollOut(NEW.ranges);
-      await sleep(2_000);
+      await sleep(2_000 * SLOWNESS);
       for (const one of held) {
         await one.close();
         assert.equal(one.fault, undefined, "a connection that was established to an old VIP");

@@ -42,6 +42,20 @@ withEachSetting(PODS, (begin) => {
     await stage.come("a", "web", "c2/n1", "c2/n2");
   });
 
+  test("a WAN that fails for half a second again and again: the cluster keeps its connections, and none is lost", async () => {
+    await using stage = await begin({ web: ["c2/n1", "c2/n2", "c3/n1"] });
+    stage.call("a", "web");
+    await stage.come("a", "web", "c2/n1", "c2/n2");
+    await stage.calibrated();
+    for (let flap = 0; flap < 4; flap++) {
+      await stage.flap("c2");
+      await sleep(3_000);
+    }
+    assert.doesNotMatch(stage.agent.log, /using the cluster last/);
+    await stage.come("a", "web", "c2/n1", "c2/n2");
+    assert.deepEqual(await stage.finish("a", "web"), []);
+  });
+
   test("an agent that gets no processor for five seconds avoids no endpoint, and leaves a cluster that dies later", async () => {
     await using stage = await begin({ web: ["c2/n1", "c2/n2", "c3/n1"] });
     stage.call("a", "web");
