@@ -2,6 +2,9 @@ import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "./clock.ts";
 import { sleep } from "./clock.ts";
 
+/** What fails in many ways reports no more of them. */
+const MOST_CAUSES = 5;
+
 /** Options of a `PeriodicRead`. */
 export interface PeriodicReadOptions<Value> {
   readonly clock: Clock;
@@ -10,7 +13,7 @@ export interface PeriodicReadOptions<Value> {
   /** The same after a failure. */
   readonly retry: number;
   readonly read: (signal: AbortSignal) => Promise<Value>;
-  /** Called for the first of consecutive failures. */
+  /** Called for each of consecutive failures that has another message than those before, `MOST_CAUSES` times at most. */
   readonly failed?: (error: unknown) => void;
   /** Called for the first success after failures. */
   readonly recovered?: () => void;
@@ -21,7 +24,8 @@ export class PeriodicRead<Value> {
   readonly #options: PeriodicReadOptions<Value>;
   readonly #stop = new AbortController();
   #latest: Value | undefined;
-  #failing = false;
+  /** Messages of the failures since the last success. */
+  readonly #causes = new Set<string>();
   #running: Promise<void> | undefined;
 
   constructor(options: PeriodicReadOptions<Value>) {
@@ -55,7 +59,7 @@ export class PeriodicRead<Value> {
         this.#latest = value;
         changed(value, first);
       }
-      await sleep(clock, this.#failing ? retry : every, signal);
+      await sleep(clock, this.#causes.size === 0 ? every : retry, signal);
     }
   }
 
@@ -64,12 +68,14 @@ export class PeriodicRead<Value> {
     const { read, failed, recovered } = this.#options;
     try {
       const value = await read(signal);
-      if (this.#failing) recovered?.();
-      this.#failing = false;
+      if (this.#causes.size > 0) recovered?.();
+      this.#causes.clear();
       return value;
     } catch (error) {
-      if (!this.#failing && !signal.aborted) failed?.(error);
-      this.#failing = true;
+      const message = error instanceof Error ? error.message : String(error);
+      if (this.#causes.has(message) || this.#causes.size >= MOST_CAUSES) return undefined;
+      this.#causes.add(message);
+      if (!signal.aborted) failed?.(error);
       return undefined;
     }
   }

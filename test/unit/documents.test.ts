@@ -11,6 +11,7 @@ import { filesBelow } from "../../scripts/architecture/sources.ts";
 import { anchorsOf } from "../../scripts/documents/anchors.ts";
 import { BLOCKS } from "../../scripts/documents/blocks.ts";
 import { markdownTable, withBlock } from "../../scripts/documents/markers.ts";
+import { PARTS } from "../../scripts/tests/jobs.ts";
 
 const root = join(import.meta.dirname, "../..");
 const read = (path: string): string => readFileSync(join(root, path), "utf8");
@@ -180,13 +181,15 @@ function missingIn(code: string): string | undefined {
   return path === undefined || exists(path) ? missingPart(code) : path;
 }
 
-/** Parts of the tests that `node scripts/test.ts` runs. */
-const PARTS = ["unit", "test", "rest", "here"];
-
 /** What `node scripts/test.ts` is to run, if it is neither a part of the tests nor a file. Variables and placeholders are any. */
 function missingPart(code: string): string | undefined {
   const [, argument] = /\bnode scripts\/test\.ts +([^\s;|&)]+)/.exec(code) ?? [];
-  if (argument === undefined || PARTS.includes(argument) || /[$<>]|^[A-Z]+$/.test(argument)) return;
+  if (
+    argument === undefined ||
+    PARTS.some((part) => part === argument) ||
+    /[$<>]|^[A-Z]+$/.test(argument)
+  )
+    return;
   return exists(argument.replaceAll(/["']/g, "")) ? undefined : argument;
 }
 

@@ -146,6 +146,10 @@ test("is not listed until all could be read; a later failure keeps the last stat
   await pass(15 * MINUTE);
   assert.deepEqual(told.news(), []);
   assert.equal(logged.length, 3);
+  api.faults.clear();
+  api.faults.set("nodes", 500);
+  await pass(MINUTE);
+  assert.equal(logged.length, 4, "another cause");
   await source.stop();
 });
 
@@ -165,7 +169,7 @@ test("preflight gets the listed Service ranges, first and after each change", as
   await source.stop();
 });
 
-test("a resource that is forbidden or not served is left out, and logged once", async () => {
+test("a resource that is forbidden or not served is left out, and logged once each time", async () => {
   const { api, told, logged, source, pass, clock } = stage();
   api.faults.set("servicecidrs", 404).set("nodes", 403);
   await pass(0);
@@ -174,6 +178,12 @@ test("a resource that is forbidden or not served is left out, and logged once", 
   assert.ok(told.network?.addresses.has("203.0.113.6"));
   await pass(15 * MINUTE);
   assert.equal(logged.length, 2);
+  api.faults.clear();
+  await pass(15 * MINUTE);
+  assert.equal(told.network?.ranges.length, 5);
+  api.faults.set("nodes", 403);
+  await pass(15 * MINUTE);
+  assert.equal(logged.length, 3);
   await source.stop();
   assert.equal(clock.pending, 0);
 });

@@ -52,7 +52,7 @@ export class ClusterNetworkSource implements Source {
   readonly name = "cluster-network";
   readonly #options: ClusterNetworkOptions;
   readonly #network: PeriodicRead<ClusterNetwork>;
-  /** Resources that cannot be listed, and a name that cannot be resolved; each was reported. */
+  /** Resources that cannot be listed now, and a name that cannot be resolved; each was reported. */
   readonly #missing = new Set<string>();
   #serviceRanges: readonly Cidr[] | undefined;
   #serviceRangesChanged: ServiceRangesChanged = () => undefined;
@@ -123,7 +123,9 @@ export class ClusterNetworkSource implements Source {
     const { api, resolve } = this.#options;
     const host = URL.parse(api.address)?.hostname.replace(/^\[|\]$/g, "") ?? "";
     try {
-      return await resolve(host);
+      const addresses = await resolve(host);
+      this.#missing.delete(host);
+      return addresses;
     } catch (error) {
       this.#leaveOut(host, error);
       return [];
@@ -145,6 +147,7 @@ export class ClusterNetworkSource implements Source {
     const { api, clock } = this.#options;
     try {
       await listServed({ api, clock, signal }, query, take);
+      this.#missing.delete(query.resource);
       return true;
     } catch (error) {
       if (!(error instanceof ApiFault) || !LASTING.has(error.reason)) throw error;
