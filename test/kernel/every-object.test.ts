@@ -78,6 +78,8 @@ describe("objects that another program changes, flushes or deletes", { concurren
           assert.deepEqual((await found()).content, whole, what);
           if (!isShared) assert.ok((await repairs()) > before, `${what}: not counted`);
         }, PATIENCE);
+        // The virtual machine ends what says nothing for minutes.
+        console.log(`${backend.title}: ${what}`);
       }
       t.diagnostic(`${changed} changes of ${kinds.size}`);
       assert.ok(changed > 10, `${changed}`);
