@@ -1,6 +1,6 @@
 import { type AnyBackend, finished, type Transaction } from "../agent/backends/backend.ts";
-import { IptablesBackend } from "../agent/backends/iptables/backend.ts";
 import type { Flavour } from "../agent/backends/iptables/flavour.ts";
+import { Iptables } from "../agent/backends/iptables/kernel.ts";
 import { IpvsBackend } from "../agent/backends/ipvs/backend.ts";
 import { Nftables } from "../agent/backends/nftables/kernel.ts";
 import { TableBackend } from "../agent/backends/table-backend.ts";
@@ -20,7 +20,7 @@ const COMMON = {
 /** iptables, in the network namespace of this process, as the others. */
 export function iptables(flavour: Flavour): AnyBackend {
   // A rejection fails the pass; a process that ends between two passes does no harm.
-  return new IptablesBackend({ ...COMMON, flavour, onRespawn: () => undefined });
+  return new TableBackend(new Iptables({ ...COMMON, flavour, onRespawn: () => undefined }));
 }
 
 /** IPVS. */

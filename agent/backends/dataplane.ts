@@ -1,16 +1,23 @@
 import type { VirtualService } from "../plan/virtual-service.ts";
-import type { Drift, Transaction } from "./backend.ts";
-import type { Change, Held, Part, Spares } from "./objects.ts";
+import type { Drift, Programmed, SetOptions, Transaction } from "./backend.ts";
+import type { Change, Changes, Held, Part, Spares } from "./objects.ts";
 
-/** What a reading has to find: everything; or everything but what digests vouch for, at a start; or only what a program deletes that flushes everything. */
+/** What a reading has to find: everything; or, at a start, everything but what digests vouch for, and the imports; or only what a program deletes that flushes everything. */
 export type ReadScope = "all" | "believed" | "gone";
+
+/** What a reading found. */
+export interface Found {
+  readonly held: Held;
+  /** The programs that probably deleted an object, by what is in its place. */
+  readonly suspect?: (id: string) => string | undefined;
+}
 
 /** All that differs between backends whose kernel objects are in one table, for one IP family. */
 export interface Dataplane<Content, Commands extends Transaction> {
   /** The objects as values. PURE. */
   readonly layout: Layout<Content, Commands>;
   /** Everything of ours in the kernel. Rejects with a coded error, and once `stop` is aborted. */
-  read(scope: ReadScope, stop?: AbortSignal): Promise<Held>;
+  read(scope: ReadScope, stop?: AbortSignal): Promise<Found>;
   /**
    * Makes a change live, or rejects: the kernel's state is then unknown until it is read. Returns the objects that the kernel does not delete yet, because it
    * still uses them.
@@ -26,12 +33,24 @@ export interface Dataplane<Content, Commands extends Transaction> {
 export interface Layout<Content, Commands extends Transaction> extends Spares {
   /** Objects that exist without any service. */
   readonly base: readonly Part<Content>[];
-  /** What a service needs. */
-  parts(service: VirtualService): readonly Part<Content>[];
-  /** The IDs of what belongs to a service alone, whatever its endpoints are: one for each of its VIPs. */
+  /** How a new ruleset makes objects of services. */
+  rendering(): Rendering<Content>;
+  /** The IDs of what belongs to a service alone, whatever its endpoints are. */
   idsOf(service: VirtualService): readonly string[];
+  /** True for what a reading of what is `gone` finds: objects that all services need. */
+  isShared(id: string): boolean;
+  /** The services with objects in the kernel. */
+  programmed(held: Held): Programmed;
   /** A change in the language of the kernel or its tool. */
   commands(change: Change<Content>): Commands;
-  /** What other programs did to these objects, by what was found. */
-  drift(ids: readonly string[], found: Held): readonly Drift[];
+  /** What other programs did to these objects, by what was held before and what was found. */
+  drift(ids: readonly string[], before: Held, found: Found): readonly Drift[];
+}
+
+/** How one ruleset makes objects of services: a value of its own, because parts of many services may share an object. */
+export interface Rendering<Content> {
+  /** What an import needs for these services, and for `kept` ones of it besides their own objects. */
+  parts(services: readonly VirtualService[], options: SetOptions): readonly Part<Content>[];
+  /** Puts parts that share an object into that object, in short steps. */
+  join(changes: Changes<Content>): Generator<void, Changes<Content>>;
 }

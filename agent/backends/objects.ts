@@ -4,16 +4,18 @@ import type { ObjectKey } from "../../api/names.ts";
 export interface HeldObject {
   /** Differs if anything in the object does. Only its backend reads it: it may say what a deletion needs. */
   readonly digest: string;
-  /** Of a VIP and port: the import that it is for. */
+  /** Of a VIP, or of a VIP and port: the import that it is for. */
   readonly importKey?: ObjectKey | undefined;
   /** Of a VIP and port: true if there is an endpoint. */
   readonly isForwarded?: boolean;
+  /** Of what several services share, as it was read at a start: the import of each VIP and port in it, by its text. */
+  readonly entries?: ReadonlyMap<string, ObjectKey>;
 }
 
 /** What the kernel holds, by the ID of the object. */
 export type Held = Map<string, HeldObject>;
 
-/** A part that an owner has in an object. Owners of the same object need the same of it. */
+/** A part that an owner has in an object. Owners of the same object need the same of it; an object that is for one import belongs to the last that has set it. */
 export interface Part<Content> extends HeldObject {
   /** The object: `chain pick-65`, `f1000001 TCP 80`. */
   readonly id: string;
@@ -44,12 +46,15 @@ export interface Change<Content> {
 
 /** Objects that services share, and that stay for a while when no service needs them. */
 export interface Spares {
-  isSpare(id: string): boolean;
+  readonly isSpare: (id: string) => boolean;
   /** So many stay. */
   readonly most: number;
   /** The digest of what the deletion of an object leaves, for the next one; undefined: nothing. */
-  remains(id: string, digest: string): string | undefined;
+  readonly remains: (id: string, digest: string) => string | undefined;
 }
+
+/** No object stays without an owner. */
+export const NO_SPARES: Spares = { isSpare: () => false, most: 0, remains: () => undefined };
 
 /** The desired objects: each exists as long as an owner has a part in it. The same parts give the same objects, whatever was set before. */
 export class DesiredObjects<Content> {
@@ -78,9 +83,16 @@ export class DesiredObjects<Content> {
     if (kept.length === 0) this.#keeping.delete(owner);
     else this.#keeping.add(owner);
     for (const id of before) if (!after.has(id)) this.#remove(id, owner);
-    for (const id of after) this.#add(id, owner);
-    for (const id of kept) this.#changed.set(id, "kept");
-    for (const part of parts) this.#changed.set(part.id, part);
+    for (const id of kept) {
+      this.#add(id, owner);
+      this.#changed.set(id, "kept");
+    }
+    for (const part of parts) {
+      // Another import may have had it before.
+      if (part.importKey === undefined) this.#add(part.id, owner);
+      else this.#owners.set(part.id, owner);
+      this.#changed.set(part.id, part);
+    }
   }
 
   /** What may have changed since the last call; the first time, everything. */

@@ -11,8 +11,7 @@ import {
   type Transaction,
   UNCHANGED,
 } from "./backend.ts";
-import type { Dataplane, Layout } from "./dataplane.ts";
-import { digitsOf } from "./nft/service-key.ts";
+import type { Dataplane, Found, Layout, Rendering } from "./dataplane.ts";
 import {
   accept,
   type Change,
@@ -55,10 +54,10 @@ export class TableBackend<Content, Commands extends Transaction>
   }
 
   programmed(held: Held): Programmed {
-    return programmed(held, (service) => this.#layout.idsOf(service));
+    return this.#layout.programmed(held);
   }
 
-  /** Objects are in tables of ours: nothing foreign can be in the place of one. */
+  /** Objects are in tables of ours, or have names of ours: nothing foreign can be in the place of one. */
   conflicts(): readonly [] {
     return [];
   }
@@ -72,7 +71,7 @@ export class TableBackend<Content, Commands extends Transaction>
   }
 
   compare(before: Held, found: Held): readonly Drift[] {
-    return before.size === 0 ? [] : this.#layout.drift(differences(before, found), found);
+    return this.#drift(before, { held: found });
   }
 
   /** Believes digests at a start: the first check reads everything. */
@@ -81,7 +80,7 @@ export class TableBackend<Content, Commands extends Transaction>
     this.#found = undefined;
     if (found !== undefined && found.others === (await this.#dataplane.changes()))
       return found.held;
-    return this.#dataplane.read(this.#believes ? "believed" : "all", stop);
+    return (await this.#dataplane.read(this.#believes ? "believed" : "all", stop)).held;
   }
 
   /** Compares everything if another program has changed anything since it was last as it should be. */
@@ -97,11 +96,11 @@ export class TableBackend<Content, Commands extends Transaction>
     if (scope === "all") this.#believes = false;
     const found = await this.#dataplane.read(scope, stop);
     if (scope === "gone") return { drift: this.#gone(held, found), garbage: undefined, reading };
-    const drift = this.compare(held, found);
+    const drift = this.#drift(held, found);
     const isSame = drift.length === 0;
     this.#checkedAt = isSame ? others : undefined;
     if (!isSame && others !== undefined && applied === this.#applied)
-      this.#found = { others, held: found };
+      this.#found = { others, held: found.held };
     return { drift, garbage: undefined, reading };
   }
 
@@ -116,36 +115,38 @@ export class TableBackend<Content, Commands extends Transaction>
     return this.#dataplane.close();
   }
 
+  /** Drift of all objects, or of some. */
+  #drift(before: Held, found: Found, isMeant = (_id: string) => true): readonly Drift[] {
+    if (before.size === 0) return [];
+    return this.#layout.drift(differences(before, found.held).filter(isMeant), before, found);
+  }
+
   /** Drift of all objects but those of one service each. */
-  #gone(held: Held, found: Held): readonly Drift[] {
-    if (held.size === 0) return [];
-    const base = new Set(this.#layout.base.map(({ id }) => id));
-    const isShared = (id: string) => base.has(id) || this.#layout.isSpare(id);
-    const changed = differences(held, found).filter(isShared);
-    return this.#layout.drift(changed, found);
+  #gone(held: Held, found: Found): readonly Drift[] {
+    return this.#drift(held, found, (id) => this.#layout.isShared(id));
   }
 }
 
 /** The desired objects of one family. */
 export class ObjectRuleset<Content> implements Ruleset<Changes<Content>> {
   readonly #layout: Layout<Content, Transaction>;
+  readonly #rendering: Rendering<Content>;
   readonly #objects: DesiredObjects<Content>;
 
   constructor(layout: Layout<Content, Transaction>) {
     this.#layout = layout;
+    this.#rendering = layout.rendering();
     this.#objects = new DesiredObjects(layout);
     this.#objects.set(BASE, layout.base);
   }
 
-  set(key: ObjectKey, services: readonly VirtualService[], { kept = [] }: SetOptions = {}): void {
-    const parts = services.flatMap((service) => this.#layout.parts(service));
-    const ids = kept.flatMap((service) => this.#layout.idsOf(service));
-    this.#objects.set(key, parts, ids);
+  set(key: ObjectKey, services: readonly VirtualService[], options: SetOptions = {}): void {
+    const ids = options.kept?.flatMap((service) => this.#layout.idsOf(service));
+    this.#objects.set(key, this.#rendering.parts(services, options), ids);
   }
 
   *take(): Generator<void, Changes<Content>> {
-    yield;
-    return this.#objects.take();
+    return yield* this.#rendering.join(this.#objects.take());
   }
 }
 
@@ -181,28 +182,4 @@ export class TableTransaction<Content, Commands extends Transaction> implements 
   toString(): string {
     return this.commands.toString();
   }
-}
-
-/** The services with objects in the kernel. PURE. */
-function programmed(held: Held, idsOf: (service: VirtualService) => readonly string[]): Programmed {
-  let holders: ReadonlyMap<string, ObjectKey | undefined> | undefined;
-  const services = () => held.entries().filter(([, { isForwarded }]) => isForwarded !== undefined);
-  return {
-    get size() {
-      const found = services()
-        .filter(([, { isForwarded }]) => isForwarded === true)
-        .map(([id, { importKey }]) => `${importKey} ${id.slice(id.indexOf(" "))}`);
-      return new Set(found).size;
-    },
-    has: (service) => idsOf(service).some((id) => held.get(id)?.isForwarded === true),
-    holder: (vip) => {
-      holders ??= new Map(
-        services().map(([id, { importKey }]) => [id.slice(0, id.indexOf(" ")), importKey]),
-      );
-      return holders.get(digitsOf([vip])[0] ?? "");
-    },
-    get destinations() {
-      return services().map(([id]) => id);
-    },
-  };
 }

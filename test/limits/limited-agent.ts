@@ -6,7 +6,7 @@ import {
   type Transaction,
   UNCHANGED,
 } from "../../agent/backends/backend.ts";
-import { IptablesBackend } from "../../agent/backends/iptables/backend.ts";
+import { Iptables } from "../../agent/backends/iptables/kernel.ts";
 import { IpvsBackend } from "../../agent/backends/ipvs/backend.ts";
 import { Nftables } from "../../agent/backends/nftables/kernel.ts";
 import { TableBackend } from "../../agent/backends/table-backend.ts";
@@ -68,8 +68,8 @@ function accepting<State, Changes, Tx extends Transaction & { settle(state: Stat
 
 const BACKENDS = {
   iptables: () =>
-    accepting(new IptablesBackend({ ...OPTIONS, flavour: "nft" }), (tx) =>
-      tx.pieces().map((piece) => piece.split("\n-A ").length - 1),
+    accepting(new TableBackend(new Iptables({ ...OPTIONS, flavour: "nft" })), ({ commands }) =>
+      commands.pieces().map((piece) => piece.split("\n-A ").length - 1),
     ),
   ipvs: () =>
     accepting(new IpvsBackend({ ...OPTIONS, scheduler: "rr" }), ({ steps }) =>

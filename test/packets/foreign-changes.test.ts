@@ -2,8 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { finished } from "../../agent/backends/backend.ts";
+import { TableBackend } from "../../agent/backends/table-backend.ts";
 import { ofFamily } from "../../api/cidr.ts";
-import { FakeIptablesBackend } from "../doubles/iptables/backend.ts";
+import { FakeIptablesDataplane } from "../doubles/iptables/backend.ts";
 import type { FakeIptables } from "../doubles/iptables/iptables.ts";
 import { importObject, sliceObject } from "../generators/objects.ts";
 import { homeFact } from "./address-plan.ts";
@@ -145,7 +146,8 @@ function amiss(kernel: FakeIptables): string[] {
 
 /** A node that the agent has programmed. */
 async function settled() {
-  const backend = new FakeIptablesBackend(OPTIONS);
+  const dataplane = new FakeIptablesDataplane(OPTIONS);
+  const backend = new TableBackend(dataplane);
   const repair = async () => {
     const ruleset = backend.ruleset();
     setAll(ruleset, planOf(modelOf(OBJECTS, node), node), "IPv4");
@@ -156,7 +158,7 @@ async function settled() {
     return { state, changes, tx };
   };
   const { state } = await repair();
-  return { backend, state, repair };
+  return { backend, kernel: dataplane.kernel, state, repair };
 }
 
 test("a drift check finds and repairs every external change of jumps and first-level chains that affects packets", async () => {
@@ -164,24 +166,24 @@ test("a drift check finds and repairs every external change of jumps and first-l
   const property = fc.asyncProperty(
     fc.array(change, { minLength: 1, maxLength: 4 }),
     async (script) => {
-      const { backend, state, repair } = await settled();
+      const { backend, kernel, state, repair } = await settled();
       assert.deepEqual((await backend.check(state)).drift, []);
       for (const each of script) {
-        const text = each(backend.kernel);
-        const { exitCode } = text === "" ? { exitCode: 0 } : backend.kernel.restore(text);
+        const text = each(kernel);
+        const { exitCode } = text === "" ? { exitCode: 0 } : kernel.restore(text);
         // The kernel has rejected these changes.
         assert.ok(exitCode === 0 || exitCode === 4);
       }
       const { drift } = await backend.check(state);
       if (drift.length === 0) {
-        assert.deepEqual(amiss(backend.kernel), []);
+        assert.deepEqual(amiss(kernel), []);
         assert.equal((await repair()).tx.toString(), "", "what does no harm is left alone");
         return;
       }
       found++;
       const after = await repair();
       assert.ok(!after.tx.empty, "what was found is mended");
-      assert.deepEqual(amiss(backend.kernel), []);
+      assert.deepEqual(amiss(kernel), []);
       assert.deepEqual((await backend.check(after.state)).drift, []);
       const again = finished(backend.diff(await backend.read(), after.changes));
       assert.equal(again.toString(), "", "once");

@@ -1,7 +1,9 @@
 import { finished, type Masquerade, type Ruleset } from "../../agent/backends/backend.ts";
-import { diff } from "../../agent/backends/iptables/diff.ts";
-import { IptablesRuleset } from "../../agent/backends/iptables/ruleset.ts";
-import type { Changes } from "../../agent/backends/iptables/state.ts";
+import { IptablesCommands } from "../../agent/backends/iptables/commands.ts";
+import { IptablesLayout } from "../../agent/backends/iptables/layout.ts";
+import type { Rules } from "../../agent/backends/iptables/rules.ts";
+import { type Changes, changeOf, NO_SPARES } from "../../agent/backends/objects.ts";
+import { ObjectRuleset } from "../../agent/backends/table-backend.ts";
 import type { NodeFact } from "../../agent/model/facts.ts";
 import { Model } from "../../agent/model/model.ts";
 import { parseImport } from "../../agent/model/parse-import.ts";
@@ -13,7 +15,7 @@ import { ofFamily } from "../../api/cidr.ts";
 import { parseIpAddress } from "../../api/parse/parse-ip-address.ts";
 import type { Problem } from "../../api/problem.ts";
 import { problemText } from "../../api/problem.ts";
-import { stateOf } from "../doubles/iptables/backend.ts";
+import { heldBy } from "../doubles/iptables/backend.ts";
 import { FakeIptables } from "../doubles/iptables/iptables.ts";
 import type { RecentMemory } from "./recent-memory.ts";
 import { type Traced, trace } from "./trace.ts";
@@ -74,10 +76,11 @@ export function wanted(
   family: Family,
   node: NodeFact,
   masquerade: Masquerade,
-): Changes {
+): Changes<Rules> {
   const clusterSetCidrs = ofFamily(node.clusterSetCidrs, family);
   const policy = { mode: masquerade, podCidrs: node.podCidrs };
-  const ruleset = new IptablesRuleset({ family, clusterSetCidrs, masquerade: policy });
+  const layout = new IptablesLayout({ family, clusterSetCidrs, masquerade: policy });
+  const ruleset = new ObjectRuleset(layout);
   setAll(ruleset, services, family);
   return finished(ruleset.take());
 }
@@ -102,9 +105,15 @@ export function programIptables({ services, family, node, masquerade }: Programm
 }
 
 /** Programs a fake kernel as the agent would; throws if iptables would reject the rules. */
-export function applyTo(fake: FakeIptables, changes: Changes): void {
-  const { exitCode, stderr } = fake.restore(finished(diff(stateOf(fake), changes)).toString());
+export function applyTo(fake: FakeIptables, changes: Changes<Rules>): void {
+  const { exitCode, stderr } = fake.restore(transactionOf(fake, changes));
   if (exitCode !== 0) throw new Error(stderr);
+}
+
+/** What a new agent would write to a fake kernel. */
+export function transactionOf(fake: FakeIptables, changes: Changes<Rules>): string {
+  const change = finished(changeOf(heldBy(fake), changes, NO_SPARES));
+  return new IptablesCommands(change).toString();
 }
 
 /** The kernels of both families after the agent has seen these manifests. */

@@ -2,16 +2,14 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { test } from "node:test";
 import { parseAllDocuments } from "yaml";
-import { finished } from "../../agent/backends/backend.ts";
-import { diff } from "../../agent/backends/iptables/diff.ts";
-import type { Changes } from "../../agent/backends/iptables/state.ts";
+import type { Rules } from "../../agent/backends/iptables/rules.ts";
+import type { Changes } from "../../agent/backends/objects.ts";
 import type { NodeFact } from "../../agent/model/facts.ts";
 import { parseClusterProperty } from "../../agent/model/parse-cluster-property.ts";
-import { stateOf } from "../doubles/iptables/backend.ts";
 import { FakeIptables } from "../doubles/iptables/iptables.ts";
 import { nodeFact } from "../generators/facts.ts";
 import { topologyOf } from "../lab/topology.ts";
-import { applyTo, modelOf, planOf, wanted } from "../packets/rendered.ts";
+import { applyTo, modelOf, planOf, transactionOf, wanted } from "../packets/rendered.ts";
 import { fateText, trace } from "../packets/trace.ts";
 import { parseScenario, type Scenario, STATES, type State, type Target } from "./scenario.ts";
 
@@ -90,11 +88,11 @@ class TracedStage {
 
   /** A new agent reads the existing rules, and must write nothing. */
   restart(): void {
-    assert.equal(finished(diff(stateOf(this.#kernel), this.#desired())).toString(), "");
+    assert.equal(transactionOf(this.#kernel, this.#desired()), "");
   }
 
   /** What an agent renders from the objects. */
-  #desired(): Changes {
+  #desired(): Changes<Rules> {
     const all = [...this.#objects.values()];
     const isProperty = ({ kind }: { readonly kind: string }) => kind === "ClusterProperty";
     const properties = new Map<string, string>();

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { finished } from "../../agent/backends/backend.ts";
-import { IptablesBackend } from "../../agent/backends/iptables/backend.ts";
 import type { Flavour } from "../../agent/backends/iptables/flavour.ts";
+import { Iptables } from "../../agent/backends/iptables/kernel.ts";
 import { ExtensionTrials, requirementsOf } from "../../agent/backends/iptables/kind.ts";
+import { TableBackend } from "../../agent/backends/table-backend.ts";
 import type { VirtualService } from "../../agent/plan/virtual-service.ts";
 import type { Finding } from "../../agent/preflight/finding.ts";
 import { findingCheck, findingName } from "../../agent/preflight/finding.ts";
@@ -66,14 +67,16 @@ export class PreflightStage {
   async guard(services: readonly VirtualService[] = []): Promise<void> {
     for (const range of this.#ranges) {
       const { family } = cidr(range);
-      const backend = new IptablesBackend({
-        family,
-        clusterSetCidrs: [cidr(range)],
-        flavour: this.#flavour,
-        masquerade: { mode: "none", podCidrs: [] },
-        within: this.#node.within,
-        onRespawn: () => assert.fail("iptables-restore refused what was rendered"),
-      });
+      const backend = new TableBackend(
+        new Iptables({
+          family,
+          clusterSetCidrs: [cidr(range)],
+          flavour: this.#flavour,
+          masquerade: { mode: "none", podCidrs: [] },
+          within: this.#node.within,
+          onRespawn: () => assert.fail("iptables-restore refused what was rendered"),
+        }),
+      );
       const state = await backend.read();
       const ruleset = backend.ruleset();
       for (const service of services.filter((one) => one.family === family)) {

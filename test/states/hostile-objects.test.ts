@@ -2,8 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { finished } from "../../agent/backends/backend.ts";
-import { diff } from "../../agent/backends/iptables/diff.ts";
-import { IptablesRuleset } from "../../agent/backends/iptables/ruleset.ts";
+import { TableBackend } from "../../agent/backends/table-backend.ts";
 import { Model } from "../../agent/model/model.ts";
 import { parseImport } from "../../agent/model/parse-import.ts";
 import { parseSlice } from "../../agent/model/parse-slice.ts";
@@ -12,6 +11,7 @@ import type { VirtualService } from "../../agent/plan/virtual-service.ts";
 import { FAMILIES } from "../../api/address.ts";
 import { containsAny, ofFamily } from "../../api/cidr.ts";
 import { problemText } from "../../api/problem.ts";
+import { FakeIptablesDataplane } from "../doubles/iptables/backend.ts";
 import { address, importFact, nodeFact, sliceFact } from "../generators/facts.ts";
 import { serviceImport } from "../generators/hostile-imports.ts";
 import { endpointSlice } from "../generators/hostile-slices.ts";
@@ -158,7 +158,9 @@ test("for any object, iptables-restore gets only lines of our grammar, in the ri
       for (const family of FAMILIES) {
         const clusterSetCidrs = ofFamily(node.clusterSetCidrs, family);
         const masquerade = { mode: "off-cluster", podCidrs: node.podCidrs } as const;
-        const ruleset = new IptablesRuleset({ family, clusterSetCidrs, masquerade });
+        const options = { family, clusterSetCidrs, masquerade };
+        const backend = new TableBackend(new FakeIptablesDataplane(options));
+        const ruleset = backend.ruleset();
         const services: VirtualService[] = [];
         for (const key of model.keys()) {
           const view = model.view(key);
@@ -167,8 +169,8 @@ test("for any object, iptables-restore gets only lines of our grammar, in the ri
           ruleset.set(key, own);
           services.push(...own);
         }
-        const state = { chains: new Map(), jumps: [] };
-        const text = finished(diff(state, finished(ruleset.take()))).toString();
+        const changes = finished(ruleset.take());
+        const text = finished(backend.diff(backend.empty(), changes)).toString();
         assert.deepEqual(foreignLines(text), []);
         assert.equal(count(text, / -j DNAT /), meantEndpointRules(services));
         const entries = meantEntries(services, () => true);

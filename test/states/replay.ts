@@ -1,21 +1,20 @@
 import assert from "node:assert/strict";
 import { finished, type Ruleset, type Transaction } from "../../agent/backends/backend.ts";
-import * as iptables from "../../agent/backends/iptables/diff.ts";
-import { IptablesRuleset } from "../../agent/backends/iptables/ruleset.ts";
-import type * as Tables from "../../agent/backends/iptables/state.ts";
+import type { IptablesCommands } from "../../agent/backends/iptables/commands.ts";
+import type { Rules } from "../../agent/backends/iptables/rules.ts";
 import { IpvsRuleset } from "../../agent/backends/ipvs/backend.ts";
 import * as ipvs from "../../agent/backends/ipvs/diff.ts";
 import * as state from "../../agent/backends/ipvs/state.ts";
 import type { IpvsTransaction } from "../../agent/backends/ipvs/transaction.ts";
 import type { Content, NftablesCommands } from "../../agent/backends/nftables/layout.ts";
 import type { Changes, Held } from "../../agent/backends/objects.ts";
-import type { TableTransaction } from "../../agent/backends/table-backend.ts";
+import { TableBackend, type TableTransaction } from "../../agent/backends/table-backend.ts";
 import { Model } from "../../agent/model/model.ts";
 import { planImport } from "../../agent/plan/plan.ts";
 import type { Family } from "../../api/address.ts";
 import { type Cidr, ofFamily } from "../../api/cidr.ts";
 import type { ObjectKey } from "../../api/names.ts";
-import { stateOf } from "../doubles/iptables/backend.ts";
+import { FakeIptablesDataplane, heldBy } from "../doubles/iptables/backend.ts";
 import { FakeIptables } from "../doubles/iptables/iptables.ts";
 import { ModelIpvs } from "../doubles/model-ipvs.ts";
 import { ModelNftables, nftablesBackend } from "../doubles/model-nftables.ts";
@@ -69,20 +68,22 @@ export function optionsOf(family: Family, ranges = NODE.clusterSetCidrs) {
 export function pureIptables(
   family: Family,
   ranges?: readonly Cidr[],
-): Pure<Tables.KernelState, Tables.Changes> {
+): Pure<Held, Changes<Rules>, TableTransaction<Rules, IptablesCommands>> {
+  const options = optionsOf(family, ranges);
+  const backend = new TableBackend(new FakeIptablesDataplane(options));
   return {
-    ruleset: () => new IptablesRuleset(optionsOf(family, ranges)),
-    empty: () => ({ chains: new Map(), jumps: [] }),
-    diff: iptables.diff,
+    ruleset: () => backend.ruleset(),
+    empty: () => backend.empty(),
+    diff: (held, changes) => backend.diff(held, changes),
     kernel: () => {
       const fake = new FakeIptables(family);
       const run = (tx: Transaction) => {
         const { exitCode, stderr } = fake.restore(tx.toString());
         assert.equal(exitCode, 0, stderr);
       };
-      return { run, read: () => stateOf(fake) };
+      return { run, read: () => heldBy(fake) };
     },
-    shown: ({ chains, jumps }) => ({ chains, jumps: [...jumps].sort() }),
+    shown: (held) => held,
   };
 }
 

@@ -6,24 +6,30 @@ import { describe, test } from "node:test";
 import { cidr } from "../../../test/generators/facts.ts";
 import { NftCommits } from "../../system/nft-commits.ts";
 import { UNCHANGED } from "../backend.ts";
-import { check, IptablesBackend } from "./backend.ts";
+import { differences, type Held } from "../objects.ts";
+import { TableBackend } from "../table-backend.ts";
+import type { IptablesCommands } from "./commands.ts";
 import { JumpOrder, type ListChains } from "./jump-order.ts";
-import { SaveParser } from "./parse.ts";
-import { BASES, digestOf, type Jump, type KernelState, TABLES } from "./state.ts";
+import { ONCE } from "./jumps.ts";
+import { Iptables } from "./kernel.ts";
+import { IptablesLayout } from "./layout.ts";
+import { foundOf, SaveParser } from "./listing.ts";
+import { BASES, isJump, type Jump, TABLES } from "./object-id.ts";
+import { digestOf, type Rules } from "./rules.ts";
+
+const OPTIONS = { family: "IPv4", masquerade: { mode: "none", podCidrs: [] } } as const;
 
 const TO_A: Jump = "nat OUTPUT -d 241.0.0.0/8 -m comment --comment clusterset-proxy -j CSP-A";
 const TO_GUARD: Jump =
   "filter FORWARD -d 241.0.0.0/8 -m comment --comment clusterset-proxy -j CSP-GUARD";
 const TO_M: Jump = "nat POSTROUTING -m conntrack --ctstate DNAT -j CSP-M";
-const CACHED: KernelState = {
-  chains: new Map([
-    ["nat CSP-A", digestOf(["-A CSP-A -g CSP-B"])],
-    ["nat CSP-M", digestOf([])],
-    ["nat CSP-B", digestOf(["-A CSP-B -j RETURN"])],
-    ["filter CSP-GUARD", digestOf(["-A CSP-GUARD -j DROP"])],
-  ]),
-  jumps: [TO_GUARD, TO_A, TO_M],
-};
+const HELD: Held = new Map([
+  ["nat CSP-A", { digest: digestOf(["-A CSP-A -g CSP-B"]) }],
+  ["nat CSP-M", { digest: digestOf([]) }],
+  ["nat CSP-B", { digest: digestOf(["-A CSP-B -j RETURN"]) }],
+  ["filter CSP-GUARD", { digest: digestOf(["-A CSP-GUARD -j DROP"]) }],
+  ...[TO_GUARD, TO_A, TO_M].map((jump) => [jump, { digest: ONCE }] as const),
+]);
 const line = (jump: Jump) => `-A ${jump.slice(jump.indexOf(" ") + 1)}`;
 const MATCHING: Readonly<Record<string, readonly string[]>> = {
   "nat OUTPUT": [line(TO_A)],
@@ -40,16 +46,19 @@ async function look(change: Readonly<Record<string, readonly string[] | undefine
   const kernel = { ...MATCHING, ...change };
   const list: ListChains = async (keys, keep) =>
     new Map(keys.map((key) => [key, kernel[key]?.filter(keep)]));
-  const state: KernelState = { chains: new Map(), jumps: [] };
+  const held: Held = new Map();
   for (const table of TABLES) {
-    const parser = new SaveParser(table, state);
+    const parser = new SaveParser(table, held);
     const chains = Object.entries(kernel).filter(([key, lines]) => lines && key.startsWith(table));
     for (const [key] of chains) parser.line(`:${key.slice(table.length + 1)} - [0:0]`);
     for (const rule of chains.flatMap(([, lines]) => lines ?? [])) parser.line(rule);
     parser.end();
   }
   const bases = new Map(BASES.map((key) => [key, kernel[key]]));
-  return check(CACHED, { state, bases }, new JumpOrder(list));
+  const behind = await new JumpOrder(list).evaluate([...held.keys()].filter(isJump), bases);
+  const layout = new IptablesLayout({ ...OPTIONS, clusterSetCidrs: [] });
+  const found = foundOf(held, bases, behind);
+  return layout.drift(differences(HELD, found.held), HELD, found);
 }
 
 describe("a drift check", () => {
@@ -119,19 +128,19 @@ class Node implements Disposable {
   readonly #directory = mkdtempSync(join(tmpdir(), "csp-backend-"));
   /** The kernel's count of commits. */
   generation: number | undefined = 1;
-  readonly backend: IptablesBackend;
+  readonly backend: TableBackend<Rules, IptablesCommands>;
 
   constructor(flavour: "nft" | "legacy") {
     const commits = new NftCommits(async () => {
       if (this.generation === undefined) throw new Error("no netlink");
       return this.generation;
     });
-    this.backend = new IptablesBackend({
-      ...{ family: "IPv4", clusterSetCidrs: [cidr("241.0.0.0/8")], flavour },
-      masquerade: { mode: "none", podCidrs: [] },
+    const dataplane = new Iptables({
+      ...{ ...OPTIONS, clusterSetCidrs: [cidr("241.0.0.0/8")], flavour },
       within: ["env", `DIRECTORY=${this.#directory}`, "sh", "-c", TOOL],
       ...(flavour === "nft" && { commits }),
     });
+    this.backend = new TableBackend(dataplane);
     this.rule(RULE);
   }
 

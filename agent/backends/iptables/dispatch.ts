@@ -1,7 +1,7 @@
 import type { Family } from "../../../api/address.ts";
 import { addressFromHex } from "../../../api/address.ts";
 import { prefixChain, rangeOf } from "./chain-name.ts";
-import type { Part, PrefixTree } from "./prefix-tree.ts";
+import type { Branch, PrefixTree } from "./prefix-tree.ts";
 import { host } from "./rule.ts";
 
 /** How a tree of VIPs is rendered as chains. */
@@ -29,10 +29,10 @@ export function renderNode(
   family: Family,
 ): readonly string[] | undefined {
   const name = treeChain(prefix, style, family);
-  const rulesOf = (part: Part): readonly string[] => {
-    if (part.kind === "vip") return style.entries(part.vip);
-    const range = rangeOf(part.prefix, family);
-    return [`${style.match(range)} -g ${treeChain(part.prefix, style, family)}`];
+  const rulesOf = (branch: Branch): readonly string[] => {
+    if (branch.kind === "vip") return style.entries(branch.vip);
+    const range = rangeOf(branch.prefix, family);
+    return [`${style.match(range)} -g ${treeChain(branch.prefix, style, family)}`];
   };
   return tree
     .node(prefix)

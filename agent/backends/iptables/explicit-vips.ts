@@ -2,10 +2,11 @@ import type { Family } from "../../../api/address.ts";
 import { EXPLICIT, GUARD_EXPLICIT, MASQUERADE, MASQUERADE_EXPLICIT } from "./chain-name.ts";
 import { hostOf, renderNode, type TreeStyle, treeChain } from "./dispatch.ts";
 import { explicitJumps, treeJumps } from "./jumps.ts";
+import type { Jump, Table } from "./object-id.ts";
 import { PrefixTree } from "./prefix-tree.ts";
 import { guardEntry } from "./render.ts";
 import { wasAddressedTo } from "./rule.ts";
-import type { ChainKey, DesiredChain, Jump, Table } from "./state.ts";
+import { chainPart, type Objects } from "./rules.ts";
 
 /** The most VIPs with jumps of their own, because every packet is compared with all of them. */
 const MOST_JUMPS = 16;
@@ -54,8 +55,8 @@ export class ExplicitVips {
     this.#tree.touch(vip);
   }
 
-  /** Puts the chains that changed into `chains`; true if the jumps may have changed, too. */
-  take(complete: boolean, chains: Map<ChainKey, DesiredChain>): boolean {
+  /** Puts the chains that changed into `objects`; true if the jumps may have changed, too. */
+  take(complete: boolean, objects: Objects): boolean {
     const wide = this.#tree.size > MOST_JUMPS;
     const turned = wide !== this.#wide;
     const touched = this.#tree.takeTouched();
@@ -65,9 +66,9 @@ export class ExplicitVips {
     const prefixes = complete || turned ? new Set([...this.#tree.prefixes(), ...touched]) : touched;
     for (const prefix of prefixes) {
       const isUsed = this.#tree.size > 0;
-      this.#put(chains, "nat", this.#dispatch, prefix, isUsed);
-      this.#put(chains, "filter", this.#guard, prefix, isUsed);
-      if (wide || turned) this.#put(chains, "nat", this.#masquerade, prefix, wide);
+      this.#put(objects, "nat", this.#dispatch, prefix, isUsed);
+      this.#put(objects, "filter", this.#guard, prefix, isUsed);
+      if (wide || turned) this.#put(objects, "nat", this.#masquerade, prefix, wide);
     }
     return changed;
   }
@@ -78,14 +79,9 @@ export class ExplicitVips {
     return this.#tree.vips.flatMap((vip) => explicitJumps(hostOf(vip, this.#family), this.#family));
   }
 
-  #put(
-    chains: Map<ChainKey, DesiredChain>,
-    table: Table,
-    style: TreeStyle,
-    prefix: string,
-    isUsed: boolean,
-  ): void {
+  #put(objects: Objects, table: Table, style: TreeStyle, prefix: string, isUsed: boolean): void {
     const rules = isUsed ? renderNode(this.#tree, prefix, style, this.#family) : undefined;
-    chains.set(`${table} ${treeChain(prefix, style, this.#family)}`, rules);
+    const id = `${table} ${treeChain(prefix, style, this.#family)}` as const;
+    objects.set(id, rules && chainPart(id, rules));
   }
 }

@@ -1,11 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { FakeIptables } from "../../../test/doubles/iptables/iptables.ts";
 import { homeFact } from "../../../test/packets/address-plan.ts";
 import { PACKET_CASES } from "../../../test/packets/cases.ts";
-import { modelOf, planOf, wanted } from "../../../test/packets/rendered.ts";
+import { modelOf, planOf, transactionOf, wanted } from "../../../test/packets/rendered.ts";
 import { checkExtensions } from "../../preflight/preflight.ts";
-import { finished } from "../backend.ts";
-import { diff } from "./diff.ts";
 import { detectFlavour, type FlavourEvidence, toolsOf } from "./flavour.ts";
 import { ExtensionTrials } from "./kind.ts";
 import { EXTENSIONS } from "./used-extensions.ts";
@@ -92,8 +91,8 @@ describe("extensions", () => {
       const services = planOf(modelOf(one.objects, node), node);
       for (const { family } of node.clusterSetCidrs) {
         const all = wanted(services, family, node, one.masquerade);
-        const tx = finished(diff({ chains: new Map(), jumps: [] }, all));
-        for (const name of extensionsIn(tx.toString())) needed.add(name);
+        const text = transactionOf(new FakeIptables(family), all);
+        for (const name of extensionsIn(text)) needed.add(name);
       }
     }
     assert.deepEqual([...needed].sort(), [...NAMES].sort());

@@ -1,16 +1,16 @@
 import { type ForeignRule, parseForeign } from "./foreign-rule.ts";
-import { shadowingText } from "./owner.ts";
-import { concerns, findShadowing, type Place, placeOf } from "./shadowing-rule.ts";
 import {
   BASES,
   baseOf,
   type ChainKey,
-  digestOf,
   type Jump,
   type Listing,
   type Table,
   tableOf,
-} from "./state.ts";
+} from "./object-id.ts";
+import { shadowingText } from "./owner.ts";
+import { digestOf } from "./rules.ts";
+import { concerns, findShadowing, type Place, placeOf } from "./shadowing-rule.ts";
 
 /** True for rules that are to be listed. */
 type Keep = (line: string) => boolean;
@@ -50,18 +50,8 @@ export class JumpOrder {
     this.#list = list;
   }
 
-  /** Evaluates jumps without reusing an earlier result. `listing`: the built-in chains. */
-  afresh(
-    jumps: readonly Jump[],
-    listing: Listing,
-    stop?: AbortSignal,
-  ): Promise<ReadonlyMap<Jump, string>> {
-    this.#trusted = undefined;
-    return this.again(jumps, listing, stop);
-  }
-
   /** Evaluates jumps, or reuses an earlier result. `listing`: the built-in chains; jumps in other chains are skipped. */
-  async again(
+  async evaluate(
     jumps: readonly Jump[],
     listing: Listing,
     stop?: AbortSignal,

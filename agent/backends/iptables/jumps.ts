@@ -1,7 +1,7 @@
 import type { Family } from "../../../api/address.ts";
 import { EXPLICIT, GUARD, GUARD_EXPLICIT, MASQUERADE } from "./chain-name.ts";
+import type { Jump } from "./object-id.ts";
 import { comment, wasAddressedTo } from "./rule.ts";
-import type { Jump } from "./state.ts";
 
 /** Marks our rules in the built-in chains. */
 const MARK = comment("clusterset-proxy");
@@ -10,6 +10,27 @@ const MARK = comment("clusterset-proxy");
  * were established before, must not be rejected. The ClusterSet CIDR needs no such exception: it contains only ClusterSetIPs.
  */
 const NOBODY_ELSES = "-m conntrack ! --ctstate RELATED,ESTABLISHED,DNAT";
+
+/** The digest of a jump that is as it should be: there is one, and no rule before it takes its packets. */
+export const ONCE = "1";
+
+/** What a digest says about a jump. */
+export interface JumpState {
+  readonly copies: number;
+  /** The rule before it that takes its packets, with that rule's owner. */
+  readonly behind?: string | undefined;
+}
+
+/** The digest of a jump. */
+export function jumpDigest({ copies, behind }: JumpState): string {
+  return behind === undefined ? `${copies}` : `${copies} ${behind}`;
+}
+
+/** The reverse of `jumpDigest`. */
+export function parseJumpDigest(digest: string): JumpState {
+  const [copies = "", ...words] = digest.split(" ");
+  return { copies: Number(copies), behind: words.length === 0 ? undefined : words.join(" ") };
+}
 
 /** The jumps for the ClusterSet CIDR: DNAT for incoming and local connections, masquerading, and the guard. */
 export function baseJumps(range: string, dispatch: string, family: Family): Jump[] {

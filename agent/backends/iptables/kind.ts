@@ -5,13 +5,13 @@ import type { Logger } from "../../../common/log.ts";
 import type { VirtualService } from "../../plan/virtual-service.ts";
 import { NftCommits } from "../../system/nft-commits.ts";
 import { runProgram } from "../../system/run-program.ts";
-import { finished, type HeldPort, type KernelReader, type Limits, UNLIMITED } from "../backend.ts";
+import { type HeldPort, type KernelReader, type Limits, UNLIMITED } from "../backend.ts";
 import type { BackendConfig, BackendKind, ReadyBackend } from "../backend-kind.ts";
 import type { RejectedExtension, Requirements } from "../requirements.ts";
+import { TableBackend } from "../table-backend.ts";
 import { RestoreProcess } from "./apply.ts";
-import { IptablesBackend } from "./backend.ts";
 import { OWN, serviceChain } from "./chain-name.ts";
-import { diff } from "./diff.ts";
+import { IptablesCommands } from "./commands.ts";
 import {
   detectFlavour,
   FLAVOURS,
@@ -22,8 +22,9 @@ import {
   saveLines,
   toolsOf,
 } from "./flavour.ts";
+import { Iptables } from "./kernel.ts";
+import { TABLES, tableOf } from "./object-id.ts";
 import { readBack } from "./read.ts";
-import { type Changes, type KernelState, TABLES, type Table, tableOf } from "./state.ts";
 import { rejectedIn, trialCommand } from "./used-extensions.ts";
 
 /** The iptables backend. Every node supports it: a missing tool fails the first sync. */
@@ -64,10 +65,12 @@ function ready({ masquerade: mode, podCidrs }: BackendConfig, flavour: Flavour):
     variant: { flavour },
     requirements: requirementsOf(flavour, trials),
     open: (family, clusterSetCidrs, options) => ({
-      backend: new IptablesBackend({
-        ...{ family, clusterSetCidrs, masquerade: { mode, podCidrs } },
-        ...{ flavour, ...options, ...commits },
-      }),
+      backend: new TableBackend(
+        new Iptables({
+          ...{ family, clusterSetCidrs, masquerade: { mode, podCidrs } },
+          ...{ flavour, ...options, ...commits },
+        }),
+      ),
       reader: heldReader(flavour, family),
     }),
     limits: (family, stop) => trials.limits(family, stop),
@@ -150,24 +153,23 @@ async function removeOwn(
 ): Promise<number> {
   if (!(await inUse(flavour, family))) return 0;
   const tools = toolsOf(flavour, family);
-  const { state } = await readBack(tools, stop);
+  const { held } = await readBack(tools, stop);
+  const removal = (isMeant: (id: string) => boolean) =>
+    new IptablesCommands({
+      puts: new Map(),
+      deletes: new Map([...held].filter(([id]) => isMeant(id))),
+    });
   // One transaction would delete the DNAT first; the guard is in the first table.
-  const parts = first === "dnat" ? [state] : TABLES.map((table) => partOf(state, table));
-  const none: Changes = { complete: true, chains: new Map(), jumps: [] };
-  const steps = parts.map((part) => finished(diff(part, none))).filter(({ empty }) => !empty);
-  if (steps.length === 0) return 0;
+  const steps =
+    first === "dnat"
+      ? [removal(() => true)]
+      : TABLES.map((table) => removal((id) => tableOf(id)[0] === table));
+  const work = steps.filter(({ empty }) => !empty);
+  if (work.length === 0) return 0;
   const restore = new RestoreProcess(tools.restore, undefined, keep);
-  for (const step of steps) await restore.run(step.toString());
+  for (const step of work) await restore.run(step.toString());
   await restore.close();
-  return steps.reduce((sum, { deletes }) => sum + deletes, 0);
-}
-
-function partOf({ chains, jumps }: KernelState, table: Table): KernelState {
-  const isInside = (key: `${Table} ${string}`) => tableOf(key)[0] === table;
-  return {
-    chains: new Map([...chains].filter(([key]) => isInside(key))),
-    jumps: jumps.filter(isInside),
-  };
+  return work.reduce((sum, { deletes }) => sum + deletes, 0);
 }
 
 /** Tries the extensions that our rules use, for limits and preflight alike. A trial in which none is rejected is not repeated. */

@@ -3,7 +3,7 @@ import { execLines } from "../../system/run-program.ts";
 import { OWN } from "./chain-name.ts";
 import type { Flavour, Tools } from "./flavour.ts";
 import type { ListChains } from "./jump-order.ts";
-import { BASES, type ChainKey, TABLES, tableOf } from "./state.ts";
+import { BASES, type ChainKey, TABLES, tableOf } from "./object-id.ts";
 
 /**
  * Lists chains one after the other, each with the exit status of its listing. It is one shell script, because forking copies

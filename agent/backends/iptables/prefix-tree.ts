@@ -1,5 +1,5 @@
 /**
- * The dispatch tree: address prefixes in which no node has more than 16 parts, so that a first packet costs about the same at 10
+ * The dispatch tree: address prefixes in which no node has more than 16 branches, so that a first packet costs about the same at 10
  * and at 10,000 VIPs.
  *
  * 1. The shape depends only on the set of VIPs, not on their order: a restarted agent renders the same chains.
@@ -49,30 +49,30 @@ export class PrefixTree {
   /** The prefixes of all nodes, the root first. */
   *prefixes(prefix = ""): IterableIterator<string> {
     yield prefix;
-    for (const part of this.#parts(prefix))
-      if (part.kind === "node") yield* this.prefixes(part.prefix);
+    for (const branch of this.#branches(prefix))
+      if (branch.kind === "node") yield* this.prefixes(branch.prefix);
   }
 
-  /** The parts of a node, in order; undefined if `prefix` is no node. */
-  node(prefix: string): readonly Part[] | undefined {
-    return this.#path(prefix).at(-1) === prefix ? this.#parts(prefix) : undefined;
+  /** The branches of a node, in order; undefined if `prefix` is no node. */
+  node(prefix: string): readonly Branch[] | undefined {
+    return this.#path(prefix).at(-1) === prefix ? this.#branches(prefix) : undefined;
   }
 
-  #parts(prefix: string): Part[] {
+  #branches(prefix: string): Branch[] {
     const [from, to] = this.#range(prefix);
     if (to - from <= FAN_OUT)
       return this.#vips.slice(from, to).map((vip) => ({ kind: "vip", vip }));
-    const parts: Part[] = [];
+    const branches: Branch[] = [];
     const stem = this.#stem(prefix);
     for (const digit of "0123456789abcdef") {
-      const part = this.#part(stem + digit);
-      if (part !== undefined) parts.push(part);
+      const branch = this.#branch(stem + digit);
+      if (branch !== undefined) branches.push(branch);
     }
-    return parts;
+    return branches;
   }
 
   /** The child with the VIPs under `prefix`. */
-  #part(prefix: string): Part | undefined {
+  #branch(prefix: string): Branch | undefined {
     const [from, to] = this.#range(prefix);
     const first = this.#vips[from];
     const last = this.#vips[to - 1];
@@ -94,9 +94,9 @@ export class PrefixTree {
       const [from, to] = this.#range(prefix);
       const stem = this.#stem(prefix);
       if (to - from <= FAN_OUT || stem.length >= target.length) return path;
-      const part = this.#part(target.slice(0, stem.length + 1));
-      if (part?.kind !== "node" || !target.startsWith(part.prefix)) return path;
-      path.push(part.prefix);
+      const branch = this.#branch(target.slice(0, stem.length + 1));
+      if (branch?.kind !== "node" || !target.startsWith(branch.prefix)) return path;
+      path.push(branch.prefix);
     }
   }
 
@@ -121,8 +121,8 @@ export class PrefixTree {
       const [from, to] = this.#range(prefix);
       if (to - from === FAN_OUT + 1)
         for (const below of this.prefixes(prefix)) this.#touched.add(below);
-      const part = this.#part(vip.slice(0, this.#stem(prefix).length + 1));
-      if (to - from > FAN_OUT && part?.kind === "node") this.#touched.add(part.prefix);
+      const branch = this.#branch(vip.slice(0, this.#stem(prefix).length + 1));
+      if (to - from > FAN_OUT && branch?.kind === "node") this.#touched.add(branch.prefix);
     }
   }
 
@@ -152,8 +152,8 @@ function shared(a: string, b: string): string {
   return a.slice(0, length);
 }
 
-/** A part of a node: a VIP or a child. */
-export type Part =
+/** A branch of a node: a VIP or a child. */
+export type Branch =
   | { readonly kind: "vip"; readonly vip: string }
   | { readonly kind: "node"; readonly prefix: string };
 

@@ -3,11 +3,14 @@ import { describe, test } from "node:test";
 import fc from "fast-check";
 import { forAll } from "../../../test/generators/for-all.ts";
 import type { Argv } from "../../system/program-result.ts";
+import type { Held } from "../objects.ts";
 import type { Tools } from "./flavour.ts";
+import { IptablesLayout } from "./layout.ts";
 import { chainLister } from "./list.ts";
-import { SaveParser } from "./parse.ts";
+import { SaveParser } from "./listing.ts";
+import { BASES, type ChainKey } from "./object-id.ts";
 import { readBack } from "./read.ts";
-import { BASES, type ChainKey, digestOf, type KernelState } from "./state.ts";
+import { digestOf } from "./rules.ts";
 
 const SAVE = `
 case "$1 $2" in
@@ -22,10 +25,8 @@ function tools(save: string, list = "true"): Pick<Tools, "list" | "save"> {
 }
 
 test("reads both tables of a flavour, one after the other", async () => {
-  const { state, bases } = await readBack(tools(SAVE));
-  const { chains, jumps } = state;
-  assert.deepEqual([...chains.keys()], ["filter CSP-GUARD", "nat CSP-A"]);
-  assert.deepEqual(jumps, ["nat OUTPUT -j CSP-A"]);
+  const { held, bases } = await readBack(tools(SAVE));
+  assert.deepEqual([...held.keys()], ["filter CSP-GUARD", "nat CSP-A", "nat OUTPUT -j CSP-A"]);
   const rules = [...bases].filter(([, lines]) => lines?.length !== 0);
   assert.deepEqual(rules, [["nat OUTPUT", ["-A OUTPUT -j CSP-A"]]]);
 });
@@ -142,12 +143,12 @@ describe("chains of the legacy flavour", () => {
   });
 });
 
-function parsed(text: string): KernelState {
-  const state: KernelState = { chains: new Map(), jumps: [] };
-  const parser = new SaveParser("nat", state);
+function parsed(text: string, withEntries = false): Held {
+  const held: Held = new Map();
+  const parser = new SaveParser("nat", held, withEntries);
   for (const line of text.split("\n")) parser.line(line);
   parser.end();
-  return state;
+  return held;
 }
 
 test("reads only our chains and jumps from a node's table", () => {
@@ -172,8 +173,9 @@ test("reads only our chains and jumps from a node's table", () => {
 COMMIT
 # Completed on Sat Nov 21 10:00:00 2026
 `;
-  assert.deepEqual(parsed(text), {
-    chains: new Map([
+  assert.deepEqual(
+    [...parsed(text)].map(([id, { digest }]) => [id, digest]),
+    [
       [
         "nat CSP-241.0.0.0/8",
         digestOf([
@@ -182,37 +184,49 @@ COMMIT
         ]),
       ],
       ["nat CSP-EMPTY", digestOf([])],
-    ]),
-    jumps: [
-      "nat PREROUTING -d 241.0.0.0/8 -m comment --comment clusterset-proxy -j CSP-241.0.0.0/8",
-      "nat OUTPUT -d 241.0.0.0/8 -m comment --comment clusterset-proxy -j CSP-241.0.0.0/8",
-      "nat KUBE-SERVICES -j CSP-241.0.0.0/8",
-      "nat KUBE-SERVICES -g CSP-EMPTY",
+      [
+        "nat PREROUTING -d 241.0.0.0/8 -m comment --comment clusterset-proxy -j CSP-241.0.0.0/8",
+        "1",
+      ],
+      ["nat OUTPUT -d 241.0.0.0/8 -m comment --comment clusterset-proxy -j CSP-241.0.0.0/8", "1"],
+      ["nat KUBE-SERVICES -j CSP-241.0.0.0/8", "1"],
+      ["nat KUBE-SERVICES -g CSP-EMPTY", "1"],
     ],
-  });
+  );
 });
 
 test("reads the import of each VIP and port from the rules for it", () => {
-  const state: KernelState = { chains: new Map(), entries: new Map(), jumps: [] };
-  const parser = new SaveParser("nat", state);
-  for (const rule of [
+  const chains = [
+    "CSP-241.0.0.0/8",
+    "CSP-EXPLICIT",
+    "CSP-fd00:241../108",
+    "CSP-HAIRPIN",
+    "CSP-SVC-A",
+  ];
+  const text = [
+    ...chains.map((name) => `:${name} - [0:0]`),
     '-A CSP-241.0.0.0/8 -d 241.0.0.10/32 -p tcp -m tcp --dport 80 -m comment --comment "demo/serve:http" -g CSP-SVC-A',
     '-A CSP-EXPLICIT -d 1.2.3.4/32 -p udp -m udp --dport 53 -m comment --comment "demo/dns:dns no-endpoint" -j RETURN',
     "-A CSP-fd00:241../108 -d fd00:241::7/128 -p tcp -m tcp --dport 80 -m comment --comment demo/six:80 -g CSP-SVC-B",
     "-A CSP-HAIRPIN -s 0.0.0.0/0.0.0.1 -d 0.0.0.1/0.0.0.1 -j RETURN",
     '-A CSP-SVC-A -p tcp -m comment --comment "demo/serve:http local c1" -j DNAT --to-destination 10.1.0.7:80',
-  ]) {
-    parser.line(rule);
-  }
-  parser.end();
+  ].join("\n");
+  const held = parsed(text, true);
   assert.deepEqual(
-    [...(state.entries ?? [])],
+    [...held.values()].flatMap(({ entries }) => [...(entries ?? [])]),
     [
       ["f100000a TCP 80", "demo/serve"],
       ["01020304 UDP 53", "demo/dns"],
       ["fd000241000000000000000000000007 TCP 80", "demo/six"],
     ],
   );
+  const layout = new IptablesLayout({
+    ...{ family: "IPv4", clusterSetCidrs: [], masquerade: { mode: "none", podCidrs: [] } },
+  });
+  const programmed = layout.programmed(held);
+  assert.deepEqual([[...programmed.destinations].length, programmed.size], [3, 1]);
+  assert.equal(programmed.holder("241.0.0.10"), "demo/serve");
+  assert.equal(programmed.holder("241.0.0.11"), undefined);
 });
 
 describe("a foreign rule is not ours", () => {
@@ -233,21 +247,21 @@ describe("a foreign rule is not ours", () => {
     "[0:0] -A INPUT -j CSP-GUARD",
   ];
   for (const line of FOREIGN) {
-    test(line, () => assert.deepEqual(parsed(line), { chains: new Map(), jumps: [] }));
+    test(line, () => assert.equal(parsed(line).size, 0));
   }
 
   test("whatever its comment says", () =>
     forAll([fc.string({ unit: "grapheme-ascii", maxLength: 60 })], (text) => {
       const quoted = `${text} -j CSP-GUARD ${text}`.replace(/["\\]/g, "\\$&");
       const line = `-A INPUT -m comment --comment "${quoted}" -j ACCEPT`;
-      assert.deepEqual(parsed(line).jumps, []);
+      assert.equal(parsed(line).size, 0);
       const ours = `-A INPUT -m comment --comment "${quoted}" -j CSP-GUARD`;
-      assert.deepEqual(parsed(ours).jumps, [`nat ${ours.slice(3)}`]);
+      assert.deepEqual([...parsed(ours).keys()], [`nat ${ours.slice(3)}`]);
     }));
 });
 
 test("a rule that is added to a chain of ours changes its digest", () => {
   const own = ":CSP-A - [0:0]\n-A CSP-A -j RETURN";
-  const digest = (text: string) => parsed(text).chains.get("nat CSP-A");
+  const digest = (text: string) => parsed(text).get("nat CSP-A")?.digest;
   assert.notEqual(digest(own), digest(`${own}\n-A CSP-A -j ACCEPT`));
 });

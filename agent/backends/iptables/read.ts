@@ -1,9 +1,9 @@
-import type { ObjectKey } from "../../../api/names.ts";
 import { CodedError } from "../../../common/errors.ts";
 import { execLines } from "../../system/run-program.ts";
+import type { Held } from "../objects.ts";
 import { saveLines, type Tools } from "./flavour.ts";
-import { SaveParser } from "./parse.ts";
-import { BASES, type ChainKey, type Found, type KernelState, TABLES, type Table } from "./state.ts";
+import { SaveParser } from "./listing.ts";
+import { BASES, type ChainKey, type Listing, TABLES, type Table } from "./object-id.ts";
 
 /** The nft flavour's output for a table that it cannot express; it exits with status 0 (1.8.9). */
 const INCOMPATIBLE = /^# Table `.*' is incompatible/;
@@ -16,17 +16,18 @@ const BUILT_IN = {
 
 /**
  * Reads back everything of ours with iptables-save. Rejects as `saveLines` does, and with CSP_TABLE_UNREADABLE if a table holds
- * rules that iptables cannot express: treated as empty, it would get duplicate jumps. `entries`: where the import of each VIP and port is added.
+ * rules that iptables cannot express: treated as empty, it would get duplicate jumps. `withEntries`: chains get the imports of the VIPs and ports in them. Also
+ * returns all rules of the built-in chains that have jumps of ours.
  */
 export async function readBack(
   { list, save }: Pick<Tools, "list" | "save">,
   stop?: AbortSignal,
-  entries?: Map<string, ObjectKey>,
-): Promise<Found> {
-  const state: KernelState = { chains: new Map(), jumps: [], ...(entries && { entries }) };
+  withEntries = false,
+): Promise<{ readonly held: Held; readonly bases: Listing }> {
+  const held: Held = new Map();
   const bases = new Map(BASES.map((key): [ChainKey, string[]] => [key, []]));
   for (const table of TABLES) {
-    const parser = new SaveParser(table, state);
+    const parser = new SaveParser(table, held, withEntries);
     let readable = true;
     await saveLines(
       [...save, "-t", table],
@@ -47,7 +48,7 @@ export async function readBack(
     }
     parser.end();
   }
-  return { state, bases };
+  return { held, bases };
 }
 
 function chainIn(table: Table, line: string): ChainKey {

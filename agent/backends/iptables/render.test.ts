@@ -4,10 +4,10 @@ import { cidr } from "../../../test/generators/facts.ts";
 import { forAll } from "../../../test/generators/for-all.ts";
 import { virtualService } from "../../../test/generators/services.ts";
 import { anyShared } from "../../../test/generators/shared-services.ts";
+import { renderGuard, renderMasquerade } from "./base-chains.ts";
 import { explicitJumps, treeJumps } from "./jumps.ts";
 import { chancesOf, guardEntry, renderEntry, renderService } from "./render.ts";
 import { comment, withProbability } from "./rule.ts";
-import { renderGuard, renderMasquerade } from "./ruleset.ts";
 
 /** xt_statistic keeps a chance as a count of 1 / 2^31. */
 function counted(probability: number): number {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { JumpOrder, type ListChains } from "./jump-order.ts";
-import { BASES, type ChainKey, type Jump } from "./state.ts";
+import { BASES, type ChainKey, type Jump } from "./object-id.ts";
 
 const JUMPS: readonly Jump[] = [
   "filter FORWARD -d 241.0.0.0/8 -m comment --comment clusterset-proxy -j CSP-GUARD",
@@ -164,7 +164,7 @@ function tables(text: string) {
 
 async function behind(text: string): Promise<string[]> {
   const { list, listing } = tables(text);
-  const found = await new JumpOrder(list).afresh(JUMPS, listing());
+  const found = await new JumpOrder(list).evaluate(JUMPS, listing());
   return [...found].map(([jump, who]) => `${jump.split(" ").slice(0, 2).join(" ")}: ${who}`);
 }
 
@@ -205,16 +205,16 @@ describe("reading foreign chains", () => {
   test("is skipped while the rules before our jumps stay the same, and repeated after a while", async () => {
     const { asked, list, listing } = tables(KUBE_PROXY);
     const order = new JumpOrder(list);
-    await order.afresh(JUMPS, listing());
+    await order.evaluate(JUMPS, listing());
     const first = asked.length;
-    for (let look = 1; look < 12; look++) await order.again(JUMPS, listing());
+    for (let look = 1; look < 12; look++) await order.evaluate(JUMPS, listing());
     assert.equal(asked.length, first);
-    await order.again(JUMPS, listing());
+    await order.evaluate(JUMPS, listing());
     assert.ok(asked.length > first);
     const second = asked.length;
     const changed = listing();
     changed.set("nat OUTPUT", ["-A OUTPUT -j OTHER", ...(changed.get("nat OUTPUT") ?? [])]);
-    await order.again(JUMPS, changed);
+    await order.evaluate(JUMPS, changed);
     assert.ok(asked.slice(second).flat().includes("nat OTHER"));
   });
 
@@ -225,17 +225,17 @@ describe("reading foreign chains", () => {
     const order = new JumpOrder(list);
     const lines = listing();
     lines.set("filter FORWARD", [rule, "-A FORWARD -j OTHER", rule]);
-    assert.equal((await order.again(JUMPS, lines)).size, 0);
+    assert.equal((await order.evaluate(JUMPS, lines)).size, 0);
     lines.set("filter FORWARD", ["-A FORWARD -j ACCEPT", rule, "-A FORWARD -j OTHER", rule]);
-    assert.deepEqual([...(await order.again(JUMPS, lines)).keys()], [jump]);
+    assert.deepEqual([...(await order.evaluate(JUMPS, lines)).keys()], [jump]);
     lines.set("filter FORWARD", [rule, "-A FORWARD -j OTHER"]);
-    assert.equal((await order.again(JUMPS, lines)).size, 0);
+    assert.equal((await order.evaluate(JUMPS, lines)).size, 0);
     assert.deepEqual(asked, []);
   });
 
   test("does not happen if no foreign rule is before our jumps", async () => {
     const { asked, list, listing } = tables("");
-    assert.equal((await new JumpOrder(list).afresh(JUMPS, listing())).size, 0);
+    assert.equal((await new JumpOrder(list).evaluate(JUMPS, listing())).size, 0);
     assert.deepEqual(asked, []);
   });
 

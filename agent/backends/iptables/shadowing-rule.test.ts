@@ -3,8 +3,8 @@ import { describe, test } from "node:test";
 import fc from "fast-check";
 import { forAll } from "../../../test/generators/for-all.ts";
 import { parseForeign } from "./foreign-rule.ts";
+import type { Jump } from "./object-id.ts";
 import { findShadowing, placeOf } from "./shadowing-rule.ts";
-import type { Jump } from "./state.ts";
 
 describe("a foreign rule", () => {
   test("is parsed up to its target", () => {

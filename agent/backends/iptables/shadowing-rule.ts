@@ -1,7 +1,7 @@
 import { type Cidr, contains, isCidr, overlap, parseCidr } from "../../../api/cidr.ts";
 import { OWN } from "./chain-name.ts";
 import type { Condition, ForeignRule } from "./foreign-rule.ts";
-import { type Jump, type Table, tableOf } from "./state.ts";
+import { type Jump, type Table, tableOf } from "./object-id.ts";
 
 /** The position of one of our jumps, and the packets that it is for. */
 export interface Place {

@@ -4,8 +4,7 @@ import { NftProcess } from "../../system/nft-process.ts";
 import { NftElements } from "../../system/nftables/nft-elements.ts";
 import { refusalOf } from "../../system/nftables/refusal.ts";
 import type { OpenOptions } from "../backend-kind.ts";
-import type { Dataplane, ReadScope } from "../dataplane.ts";
-import type { Held } from "../objects.ts";
+import type { Dataplane, Found, ReadScope } from "../dataplane.ts";
 import {
   type Content,
   type ElementGroup,
@@ -39,8 +38,8 @@ export class Nftables implements Dataplane<Content, NftablesCommands> {
     this.#commits = options.commits ?? new NftCommits();
   }
 
-  read(scope: ReadScope, stop?: AbortSignal): Promise<Held> {
-    return readBack(this.#options, scope, stop);
+  async read(scope: ReadScope, stop?: AbortSignal): Promise<Found> {
+    return { held: await readBack(this.#options, scope, stop) };
   }
 
   /**

@@ -1,10 +1,11 @@
 import { addressFromHex } from "../../../api/address.ts";
+import type { ObjectKey } from "../../../api/names.ts";
 import type { VirtualService } from "../../plan/virtual-service.ts";
 import type { ElementChange } from "../../system/nftables/element.ts";
 import { renderChange } from "../../system/nftables/text.ts";
-import type { Drift, Transaction } from "../backend.ts";
-import type { Layout } from "../dataplane.ts";
-import type { ServiceKey } from "../nft/service-key.ts";
+import type { Drift, Programmed, Transaction } from "../backend.ts";
+import type { Found, Layout, Rendering } from "../dataplane.ts";
+import { digitsOf, type ServiceKey } from "../nft/service-key.ts";
 import type { Change, Held, Part } from "../objects.ts";
 import { added, changesOf, removed, type ServiceElements } from "./elements.ts";
 import { chainNames, partNameOf } from "./extra-chains.ts";
@@ -46,8 +47,15 @@ export class NftablesLayout implements Layout<Content, NftablesCommands> {
     this.#options = options;
   }
 
-  parts(service: VirtualService): Part<Content>[] {
-    return renderService(this.#options, service);
+  /** Owners of the same object need the same of it: there is nothing to join. */
+  rendering(): Rendering<Content> {
+    return {
+      parts: (services) => services.flatMap((service) => renderService(this.#options, service)),
+      *join(changes) {
+        yield;
+        return changes;
+      },
+    };
   }
 
   idsOf(service: VirtualService): string[] {
@@ -56,6 +64,14 @@ export class NftablesLayout implements Layout<Content, NftablesCommands> {
 
   isSpare(id: string): boolean {
     return chainOfId(id) !== undefined;
+  }
+
+  isShared(id: string): boolean {
+    return id === SKELETON || this.isSpare(id);
+  }
+
+  programmed(held: Held): Programmed {
+    return programmed(held, (service) => this.idsOf(service));
   }
 
   /**
@@ -70,7 +86,7 @@ export class NftablesLayout implements Layout<Content, NftablesCommands> {
     return new NftablesCommands(this.#options, change);
   }
 
-  drift(ids: readonly string[], found: Held): Drift[] {
+  drift(ids: readonly string[], _before: Held, { held: found }: Found): Drift[] {
     const table = `table ${tableOf(this.#options.family)}`;
     if (ids.length === 0) return [];
     if (!found.has(SKELETON)) return [{ reason: "table-missing", what: table }];
@@ -198,4 +214,28 @@ function groupsOf({ puts, deletes }: Change<Content>): ElementGroup[] {
 /** Input of nft that makes these changes. PURE. */
 export function renderGroup(family: SkeletonOptions["family"], group: ElementGroup): string {
   return group.map((one) => renderChange(tableOf(family), one)).join("");
+}
+
+/** The services with objects in the kernel. PURE. */
+function programmed(held: Held, idsOf: (service: VirtualService) => readonly string[]): Programmed {
+  let holders: ReadonlyMap<string, ObjectKey | undefined> | undefined;
+  const services = () => held.entries().filter(([, { isForwarded }]) => isForwarded !== undefined);
+  return {
+    get size() {
+      const found = services()
+        .filter(([, { isForwarded }]) => isForwarded === true)
+        .map(([id, { importKey }]) => `${importKey} ${id.slice(id.indexOf(" "))}`);
+      return new Set(found).size;
+    },
+    has: (service) => idsOf(service).some((id) => held.get(id)?.isForwarded === true),
+    holder: (vip) => {
+      holders ??= new Map(
+        services().map(([id, { importKey }]) => [id.slice(0, id.indexOf(" ")), importKey]),
+      );
+      return holders.get(digitsOf([vip])[0] ?? "");
+    },
+    get destinations() {
+      return services().map(([id]) => id);
+    },
+  };
 }

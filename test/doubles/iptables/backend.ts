@@ -1,76 +1,43 @@
-import type { Backend, Check, Drift, Programmed } from "../../../agent/backends/backend.ts";
-import { check, compare, programmed } from "../../../agent/backends/iptables/backend.ts";
-import { diff, type IptablesTransaction } from "../../../agent/backends/iptables/diff.ts";
+import type { Dataplane, Found } from "../../../agent/backends/dataplane.ts";
+import type { IptablesCommands } from "../../../agent/backends/iptables/commands.ts";
 import { JumpOrder, type ListChains } from "../../../agent/backends/iptables/jump-order.ts";
-import { SaveParser } from "../../../agent/backends/iptables/parse.ts";
-import { IptablesRuleset, type RulesetOptions } from "../../../agent/backends/iptables/ruleset.ts";
-import {
-  BASES,
-  type Changes,
-  type Found,
-  type KernelState,
-  TABLES,
-  tableOf,
-} from "../../../agent/backends/iptables/state.ts";
+import { IptablesLayout } from "../../../agent/backends/iptables/layout.ts";
+import { foundOf, SaveParser } from "../../../agent/backends/iptables/listing.ts";
+import { BASES, isJump, TABLES, tableOf } from "../../../agent/backends/iptables/object-id.ts";
+import type { RulesOptions } from "../../../agent/backends/iptables/rendering.ts";
+import type { Rules } from "../../../agent/backends/iptables/rules.ts";
+import type { Held } from "../../../agent/backends/objects.ts";
 import { FakeIptables } from "./iptables.ts";
 
-/** The iptables backend over a fake kernel: all of it but the processes. */
-export class FakeIptablesBackend implements Backend<KernelState, Changes, IptablesTransaction> {
+/** iptables over a fake kernel: all of it but the processes. */
+export class FakeIptablesDataplane implements Dataplane<Rules, IptablesCommands> {
+  readonly layout: IptablesLayout;
   readonly kernel: FakeIptables;
-  readonly #options: RulesetOptions;
   readonly #list: ListChains;
   readonly #order: JumpOrder;
 
-  constructor(options: RulesetOptions, kernel = new FakeIptables(options.family)) {
-    this.#options = options;
+  constructor(options: RulesOptions, kernel = new FakeIptables(options.family)) {
+    this.layout = new IptablesLayout(options);
     this.kernel = kernel;
     this.#list = listerOf(kernel);
     this.#order = new JumpOrder(this.#list);
   }
 
-  ruleset(): IptablesRuleset {
-    return new IptablesRuleset(this.#options);
-  }
-
-  diff(state: KernelState, changes: Changes): Generator<void, IptablesTransaction> {
-    return diff(state, changes);
-  }
-
-  programmed(state: KernelState): Programmed {
-    return programmed(state);
-  }
-
-  conflicts(): readonly [] {
-    return [];
-  }
-
-  empty(): KernelState {
-    return { chains: new Map(), jumps: [] };
-  }
-
-  async read(): Promise<KernelState> {
-    const { state, bases } = await this.#found();
-    return { ...state, behind: await this.#order.afresh(state.jumps, bases) };
-  }
-
-  compare(before: KernelState, found: KernelState): Drift[] {
-    return compare(before, found);
-  }
-
-  async check(state: KernelState): Promise<Check<IptablesTransaction>> {
-    const drift = await check(state, await this.#found(), this.#order);
-    return { drift, garbage: undefined, reading: "routine" };
-  }
-
-  async apply(tx: IptablesTransaction, state: KernelState): Promise<void> {
-    const { exitCode, stderr } = this.kernel.restore(tx.toString());
-    if (exitCode !== 0) throw new Error(`exit status ${exitCode}: ${stderr}`);
-    tx.settle(state);
-  }
-
-  async #found(): Promise<Found> {
+  async read(): Promise<Found> {
     const bases = await this.#list(BASES, () => true, undefined);
-    return { state: stateOf(this.kernel), bases };
+    const held = heldBy(this.kernel);
+    const behind = await this.#order.evaluate([...held.keys()].filter(isJump), bases);
+    return foundOf(held, bases, behind);
+  }
+
+  async write(commands: IptablesCommands): Promise<ReadonlySet<string>> {
+    const { exitCode, stderr } = this.kernel.restore(commands.toString());
+    if (exitCode !== 0) throw new Error(`exit status ${exitCode}: ${stderr}`);
+    return new Set();
+  }
+
+  async changes(): Promise<undefined> {
+    return undefined;
   }
 
   async close(): Promise<void> {
@@ -79,14 +46,14 @@ export class FakeIptablesBackend implements Backend<KernelState, Changes, Iptabl
 }
 
 /** What the agent reads back from a fake kernel. */
-export function stateOf(kernel: FakeIptables): KernelState {
-  const state: KernelState = { chains: new Map(), jumps: [] };
+export function heldBy(kernel: FakeIptables): Held {
+  const held: Held = new Map();
   for (const table of TABLES) {
-    const parser = new SaveParser(table, state);
+    const parser = new SaveParser(table, held);
     for (const line of kernel.save(table).split("\n")) parser.line(line);
     parser.end();
   }
-  return state;
+  return held;
 }
 
 /** Lists chains of a fake kernel. */

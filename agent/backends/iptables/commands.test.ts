@@ -1,8 +1,11 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { finished } from "../backend.ts";
-import { diff } from "./diff.ts";
-import { type ChainKey, type Changes, digestOf, type Jump, type KernelState } from "./state.ts";
+import { accept, type Changes, changeOf, type Held, NO_SPARES } from "../objects.ts";
+import { IptablesCommands } from "./commands.ts";
+import { jumpDigest, ONCE } from "./jumps.ts";
+import type { ChainKey, Jump } from "./object-id.ts";
+import { chainPart, digestOf, type Objects, type Rules } from "./rules.ts";
 
 const A: ChainKey = "nat CSP-A";
 const B: ChainKey = "nat CSP-B";
@@ -10,25 +13,38 @@ const GUARD: ChainKey = "filter CSP-GUARD";
 const TO_A: Jump = "nat PREROUTING -d 241.0.0.0/8 -j CSP-A";
 const TO_GUARD: Jump = "filter FORWARD -d 241.0.0.0/8 -j CSP-GUARD";
 
+/** What the kernel holds, and what should exist: chains with rules, and jumps, of which a repeated one has copies. */
 type Chains = Readonly<Partial<Record<ChainKey, readonly string[] | undefined>>>;
 
-function stateOf(chains: Chains = {}, jumps: readonly Jump[] = []): KernelState {
-  const digests = Object.entries(chains).map(
-    ([key, rules]) => [key as ChainKey, digestOf(rules ?? [])] as const,
-  );
-  return { chains: new Map(digests), jumps };
+function heldOf(chains: Chains = {}, jumps: readonly Jump[] = []): Held {
+  const copies = Map.groupBy(jumps, (jump) => jump);
+  return new Map([
+    ...Object.entries(chains).map(
+      ([key, rules]) => [key, { digest: digestOf(rules ?? []) }] as const,
+    ),
+    ...[...copies].map(([id, { length }]) => [id, { digest: `${length}` }] as const),
+  ]);
 }
 
-function changes(chains: Chains, jumps?: readonly Jump[], complete = false): Changes {
-  const wanted = new Map(Object.entries(chains) as [ChainKey, readonly string[] | undefined][]);
-  return { complete, chains: wanted, ...(jumps !== undefined && { jumps }) };
+function changes(chains: Chains, jumps: readonly Jump[] = [], complete = false): Changes<Rules> {
+  const objects: Objects = new Map();
+  for (const [key, rules] of Object.entries(chains))
+    objects.set(key, rules && chainPart(key as ChainKey, rules));
+  for (const id of jumps) objects.set(id, { id, digest: ONCE, content: [] });
+  return { complete, objects, keeps: false };
+}
+
+/** Also settles: what is held is then what the kernel holds after the transaction. */
+function transaction(held: Held, desired: Changes<Rules>): IptablesCommands {
+  const change = finished(changeOf(held, desired, NO_SPARES));
+  accept(held, change, NO_SPARES);
+  return new IptablesCommands(change);
 }
 
 describe("a transaction", () => {
   test("deletes the guard after the DNAT", () => {
-    const tx = finished(
-      diff(stateOf({ [A]: [], [GUARD]: [] }, [TO_GUARD, TO_A]), changes({}, [], true)),
-    );
+    const held = heldOf({ [A]: [], [GUARD]: [] }, [TO_GUARD, TO_A]);
+    const tx = transaction(held, changes({}, [], true));
     assert.equal(
       tx.toString(),
       `*nat
@@ -47,11 +63,9 @@ COMMIT
   });
 
   test("adds a new guard before the DNAT changes, and deletes the old one after that", () => {
-    const text = finished(
-      diff(
-        stateOf({ "filter CSP-OLD": [] }, ["filter FORWARD -j CSP-OLD"]),
-        changes({ [GUARD]: [], "filter CSP-OLD": undefined, [A]: [] }, [TO_GUARD]),
-      ),
+    const text = transaction(
+      heldOf({ "filter CSP-OLD": [] }, ["filter FORWARD -j CSP-OLD"]),
+      changes({ [GUARD]: [], [A]: [] }, [TO_GUARD], true),
     ).toString();
     assert.deepEqual(text.match(/^(\*.*|.*(GUARD|OLD|CSP-A).*)$/gm), [
       "*filter",
@@ -67,17 +81,15 @@ COMMIT
   });
 
   test("declares chains in the order of their names, deleted ones included", () => {
-    const text = finished(
-      diff(
-        stateOf({ "nat CSP-C": [] }),
-        changes({
-          "nat CSP-D": ["-A CSP-D -j RETURN"],
-          "nat CSP-a": [],
-          [B]: [],
-          "nat CSP-C": undefined,
-          "nat CSP-241.0.0.0/8": [],
-        }),
-      ),
+    const text = transaction(
+      heldOf({ "nat CSP-C": [] }),
+      changes({
+        "nat CSP-D": ["-A CSP-D -j RETURN"],
+        "nat CSP-a": [],
+        [B]: [],
+        "nat CSP-C": undefined,
+        "nat CSP-241.0.0.0/8": [],
+      }),
     ).toString();
     assert.deepEqual(text.match(/^:\S+/gm), [
       ":CSP-241.0.0.0/8",
@@ -89,20 +101,16 @@ COMMIT
   });
 
   test("deletes other chains only if the changes are complete", () => {
-    const kernel = stateOf({ [A]: [], [B]: [] });
-    assert.equal(finished(diff(kernel, changes({ [A]: [] }))).empty, true);
-    assert.deepEqual(
-      finished(diff(kernel, changes({ [A]: [] }, [], true)))
-        .toString()
-        .match(/^-X .*$/gm),
-      ["-X CSP-B"],
-    );
+    const held = heldOf({ [A]: [], [B]: [] });
+    assert.equal(transaction(held, changes({ [A]: [] })).empty, true);
+    const text = transaction(held, changes({ [A]: [] }, [], true)).toString();
+    assert.deepEqual(text.match(/^-X .*$/gm), ["-X CSP-B"]);
   });
 });
 
 describe("jumps", () => {
   const lines = (present: readonly Jump[], wanted: readonly Jump[]) =>
-    finished(diff(stateOf({}, present), changes({}, wanted)))
+    transaction(heldOf({}, present), changes({}, wanted, true))
       .toString()
       .match(/^-.*$/gm) ?? [];
 
@@ -123,8 +131,9 @@ describe("jumps", () => {
   });
 
   test("behind a shadowing rule move to the head, and no others move", () => {
-    const kernel = { ...stateOf({}, [TO_GUARD, TO_A]), behind: new Map([[TO_GUARD, "Docker"]]) };
-    const tx = finished(diff(kernel, changes({}, [TO_A, TO_GUARD])));
+    const held = heldOf({}, [TO_GUARD, TO_A]);
+    held.set(TO_GUARD, { digest: jumpDigest({ copies: 1, behind: "Docker: -A FORWARD …" }) });
+    const tx = transaction(held, changes({}, [TO_A, TO_GUARD]));
     assert.equal(
       tx.toString(),
       `*filter
@@ -134,8 +143,7 @@ COMMIT
 `,
     );
     assert.deepEqual([tx.writes, tx.deletes], [1, 0]);
-    tx.settle(kernel);
-    assert.ok(finished(diff(kernel, changes({}, [TO_A, TO_GUARD]))).empty);
+    assert.ok(transaction(held, changes({}, [TO_A, TO_GUARD])).empty);
   });
 
   test("may be in any order", () => {

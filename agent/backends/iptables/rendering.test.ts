@@ -1,41 +1,38 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { ObjectKey } from "../../../api/names.ts";
+import { FakeIptablesDataplane } from "../../../test/doubles/iptables/backend.ts";
 import { cidr } from "../../../test/generators/facts.ts";
 import { virtualService } from "../../../test/generators/services.ts";
 import type { PlannedEndpoint, VirtualService } from "../../plan/virtual-service.ts";
-import { finished } from "../backend.ts";
-import { diff } from "./diff.ts";
-import { IptablesRuleset } from "./ruleset.ts";
-import type { KernelState } from "./state.ts";
+import { finished, type Ruleset } from "../backend.ts";
+import type { Changes, Held } from "../objects.ts";
+import { TableBackend } from "../table-backend.ts";
+import type { Rules } from "./rules.ts";
 
 const CHAIN = "CSP-SVC-ZXRW4YYXZOJNWMBM";
 const HERE: PlannedEndpoint = { address: "10.1.0.1", port: 8080, cluster: "c1" };
 
-function newRuleset(): IptablesRuleset {
-  const masquerade = { mode: "none", podCidrs: [] } as const;
-  const clusterSetCidrs = [cidr("241.0.0.0/8")];
-  return new IptablesRuleset({ family: "IPv4", clusterSetCidrs, masquerade });
-}
+const BACKEND = new TableBackend(
+  new FakeIptablesDataplane({
+    ...{ family: "IPv4", clusterSetCidrs: [cidr("241.0.0.0/8")] },
+    masquerade: { mode: "none", podCidrs: [] },
+  }),
+);
 
-function nothing(): KernelState {
-  return { chains: new Map(), jumps: [] };
-}
-
-/** The transaction that brings the kernel to what the ruleset has. */
-function transaction(state: KernelState, ruleset: IptablesRuleset) {
-  return finished(diff(state, finished(ruleset.take())));
+function diff(held: Held, ruleset: Ruleset<Changes<Rules>>) {
+  return finished(BACKEND.diff(held, finished(ruleset.take())));
 }
 
 /** A ruleset and the kernel that follows it. */
 class Stage {
-  readonly ruleset = newRuleset();
-  readonly state = nothing();
+  readonly ruleset = BACKEND.ruleset();
+  readonly held: Held = new Map();
 
   /** The present transaction, without the rules that compare source and destination. */
   text(): string {
-    const tx = transaction(this.state, this.ruleset);
-    tx.settle(this.state);
+    const tx = diff(this.held, this.ruleset);
+    tx.settle(this.held);
     return tx.toString().replace(/^-A CSP-HAIRPIN .*\n/gm, "");
   }
 
@@ -49,7 +46,9 @@ class Stage {
   }
 
   chains(infix: string): string[] {
-    return [...this.state.chains.keys()].filter((key) => key.includes(` CSP-${infix}`)).sort();
+    return [...this.held.keys()]
+      .filter((key) => /^\S+ CSP-\S+$/.test(key) && key.includes(` CSP-${infix}`))
+      .sort();
   }
 }
 
@@ -151,6 +150,18 @@ test("a VIP that passes from one import to another leads to the new one, in any 
   }
 });
 
+test("a VIP that has passed to another import goes with that one", () => {
+  const stage = new Stage();
+  for (const importKey of ["demo/young", "demo/old"] as const)
+    stage.ruleset.set(importKey, [virtualService({ importKey })]);
+  stage.text();
+  stage.ruleset.set("demo/old", []);
+  const text = stage.text();
+  assert.match(text, /^-X CSP-SVC-/m);
+  assert.match(text, /^:CSP-241\.0\.0\.0\/8 - /m, "no rule leads to the deleted chain");
+  assert.doesNotMatch(text, / -g CSP-SVC-/);
+});
+
 test("17 VIPs that share no more than the CIDR become 16, and the chain of the CIDR stays", () => {
   const stage = new Stage();
   for (let i = 0; i < 17; i++) {
@@ -201,7 +212,7 @@ function large(i: number): readonly [ObjectKey, VirtualService[]] {
 describe("a ruleset that is larger than what is kept in memory", () => {
   /** `made` counts how often services are requested again. */
   function rulesets() {
-    const [kept, unmade] = [newRuleset(), newRuleset()];
+    const [kept, unmade] = [BACKEND.ruleset(), BACKEND.ruleset()];
     let made = 0;
     for (let i = 0; i < SERVICES; i++) {
       const [key, services] = large(i);
@@ -217,10 +228,10 @@ describe("a ruleset that is larger than what is kept in memory", () => {
 
   test("is written as if all of it had been kept: once for all ports of an import, in order, in pieces of moderate size", () => {
     const { kept, unmade, made } = rulesets();
-    const expected = transaction(nothing(), kept);
-    const tx = transaction(nothing(), unmade);
+    const expected = diff(new Map(), kept);
+    const tx = diff(new Map(), unmade);
     assert.equal(made(), 0, "only when it is written");
-    const pieces = [...tx.pieces()];
+    const pieces = [...tx.commands.pieces()];
     assert.ok(made() > 0 && made() <= SERVICES, `${made()}`);
     assert.ok(pieces.every(({ length }) => length < 70_000));
     const text = pieces.join("");
@@ -229,17 +240,17 @@ describe("a ruleset that is larger than what is kept in memory", () => {
     assert.deepEqual(sorted(text), sorted(expected.toString()));
     const [, ...names] = text.match(/^:CSP-\S+/gm) ?? [];
     assert.deepEqual(names, [...names].sort());
-    const [mine, theirs] = [nothing(), nothing()];
+    const [mine, theirs]: [Held, Held] = [new Map(), new Map()];
     tx.settle(mine);
     expected.settle(theirs);
-    assert.deepEqual(mine.chains, theirs.chains);
+    assert.deepEqual(mine, theirs);
   });
 
   test("is not rendered again if the kernel has it", () => {
     const { kept, unmade, made } = rulesets();
-    const state = nothing();
-    transaction(state, kept).settle(state);
-    assert.ok(transaction(state, unmade).empty);
+    const state = new Map();
+    diff(state, kept).settle(state);
+    assert.ok(diff(state, unmade).empty);
     assert.equal(made(), 0);
   });
 });
@@ -250,39 +261,39 @@ describe("a service whose rules are kept", () => {
   assert.ok(one && other);
   const gone: VirtualService = { ...other, endpoints: [], reason: "no-endpoint" };
 
-  function live(): KernelState {
-    const state = nothing();
-    const ruleset = newRuleset();
+  function live(): Held {
+    const state = new Map();
+    const ruleset = BACKEND.ruleset();
     ruleset.set(key, both);
-    transaction(state, ruleset).settle(state);
+    diff(state, ruleset).settle(state);
     return state;
   }
 
   test("keeps its chain and its entry, in a complete pass too", () => {
-    const ruleset = newRuleset();
+    const ruleset = BACKEND.ruleset();
     ruleset.set(key, [one], { kept: [gone] });
-    assert.equal(transaction(live(), ruleset).toString(), "");
+    assert.equal(diff(live(), ruleset).toString(), "");
   });
 
   test("keeps them while its neighbours change, and is written afterwards", () => {
     const state = live();
-    const ruleset = newRuleset();
+    const ruleset = BACKEND.ruleset();
     ruleset.set(key, both);
-    transaction(state, ruleset);
+    diff(state, ruleset);
     ruleset.set(key, [{ ...one, endpoints: one.endpoints.slice(1) }], { kept: [gone] });
     ruleset.set(...large(2));
-    const text = transaction(state, ruleset).toString();
+    const text = diff(state, ruleset).toString();
     assert.doesNotMatch(text, /^-X|s1:p81.* (RETURN|DNAT)/m);
     assert.match(text, /s1:p80.*10\.0\.1\.1:8080/);
     ruleset.set(key, [one, gone]);
-    assert.match(transaction(state, ruleset).toString(), /s1:p81 no-endpoint" -j RETURN/);
+    assert.match(diff(state, ruleset).toString(), /s1:p81 no-endpoint" -j RETURN/);
   });
 
   test("is deleted with its import", () => {
-    const ruleset = newRuleset();
+    const ruleset = BACKEND.ruleset();
     ruleset.set(key, [one], { kept: [other] });
     finished(ruleset.take());
     ruleset.set(key, []);
-    assert.match(transaction(live(), ruleset).toString(), /(^-X CSP-SVC-.*\n){2}/m);
+    assert.match(diff(live(), ruleset).toString(), /(^-X CSP-SVC-.*\n){2}/m);
   });
 });
