@@ -1,7 +1,7 @@
 import { type AnyBackend, finished, type Transaction } from "../agent/backends/backend.ts";
 import type { Flavour } from "../agent/backends/iptables/flavour.ts";
 import { Iptables } from "../agent/backends/iptables/kernel.ts";
-import { IpvsBackend } from "../agent/backends/ipvs/backend.ts";
+import { Ipvs } from "../agent/backends/ipvs/kernel.ts";
 import { Nftables } from "../agent/backends/nftables/kernel.ts";
 import { TableBackend } from "../agent/backends/table-backend.ts";
 import { Model } from "../agent/model/model.ts";
@@ -25,7 +25,7 @@ export function iptables(flavour: Flavour): AnyBackend {
 
 /** IPVS. */
 export function ipvs(): AnyBackend {
-  return new IpvsBackend({ ...COMMON, scheduler: "rr" });
+  return new TableBackend(new Ipvs({ ...COMMON, scheduler: "rr" }));
 }
 
 /** nftables. */

@@ -1,6 +1,6 @@
 import type { VirtualService } from "../plan/virtual-service.ts";
-import type { Drift, Programmed, SetOptions, Transaction } from "./backend.ts";
-import type { Change, Changes, Held, Part, Spares } from "./objects.ts";
+import type { Conflict, Drift, Programmed, SetOptions, Transaction } from "./backend.ts";
+import type { Change, Changes, Held, Lifecycle, Part } from "./objects.ts";
 
 /** What a reading has to find: everything; or, at a start, everything but what digests vouch for, and the imports; or only what a program deletes that flushes everything. */
 export type ReadScope = "all" | "believed" | "gone";
@@ -16,8 +16,8 @@ export interface Found {
 export interface Dataplane<Content, Commands extends Transaction> {
   /** The objects as values. PURE. */
   readonly layout: Layout<Content, Commands>;
-  /** Everything of ours in the kernel. Rejects with a coded error, and once `stop` is aborted. */
-  read(scope: ReadScope, stop?: AbortSignal): Promise<Found>;
+  /** Everything of ours in the kernel. What need not be read is as it was `held`. Rejects with a coded error, and once `stop` is aborted. */
+  read(scope: ReadScope, held: Held, stop?: AbortSignal): Promise<Found>;
   /**
    * Makes a change live, or rejects: the kernel's state is then unknown until it is read. Returns the objects that the kernel does not delete yet, because it
    * still uses them.
@@ -30,7 +30,7 @@ export interface Dataplane<Content, Commands extends Transaction> {
 }
 
 /** The objects of a dataplane. All of it is PURE. */
-export interface Layout<Content, Commands extends Transaction> extends Spares {
+export interface Layout<Content, Commands extends Transaction> extends Lifecycle<Content> {
   /** Objects that exist without any service. */
   readonly base: readonly Part<Content>[];
   /** How a new ruleset makes objects of services. */
@@ -41,8 +41,12 @@ export interface Layout<Content, Commands extends Transaction> extends Spares {
   isShared(id: string): boolean;
   /** The services with objects in the kernel. */
   programmed(held: Held): Programmed;
-  /** A change in the language of the kernel or its tool. */
-  commands(change: Change<Content>): Commands;
+  /** Desired services that the kernel does not hold, because a foreign object is in their place. Absent: nothing foreign can be there. */
+  conflicts?(held: Held): readonly Conflict[];
+  /** What may be removed since it has no connection any more, by what was found. Absent: nothing has to wait for that. */
+  garbage?(held: Held, found: Held): Change<Content>;
+  /** A change of what the kernel holds, in the language of the kernel or its tool. */
+  commands(change: Change<Content>, held: Held): Commands;
   /** What other programs did to these objects, by what was held before and what was found. */
   drift(ids: readonly string[], before: Held, found: Found): readonly Drift[];
 }

@@ -10,15 +10,18 @@ import {
   DesiredObjects,
   differences,
   type Held,
+  type Lifecycle,
   type Part,
-  type Spares,
 } from "./objects.ts";
 
 /** Spares begin with `s`; a deletion leaves an unused one, and the next deletes it. */
-const SPARES: Spares = {
+const SPARES: Lifecycle<undefined> = {
+  after: (id, before, part) => {
+    if (part !== undefined) return part.digest;
+    return id.startsWith("s") && before !== "unused" ? "unused" : undefined;
+  },
   isSpare: (id) => id.startsWith("s"),
   most: 2,
-  remains: (id, digest) => (id.startsWith("s") && digest !== "unused" ? "unused" : undefined),
 };
 
 type Content = undefined;
@@ -42,8 +45,8 @@ class World {
       return change;
     }
     for (const id of change.deletes.keys()) assert.ok(this.kernel.has(id), `no ${id}`);
-    accept(this.kernel, change, SPARES);
-    accept(this.held, change, SPARES);
+    accept(this.kernel, change);
+    accept(this.held, change);
     assert.deepEqual(differences(this.held, this.kernel), []);
     return change;
   }
@@ -144,8 +147,8 @@ test("what is kept stays, whether the kernel holds it or not, and so do spares, 
 test("an object that the kernel does not delete yet is deleted later", () => {
   const held: Held = new Map([["s1", { digest: "unused" }]]);
   const change = finished(changeOf(held, new DesiredObjects<Content>(SPARES).take(), SPARES));
-  accept(held, change, SPARES, new Set(["s1"]));
+  accept(held, change, new Set(["s1"]));
   assert.equal(held.size, 1);
-  accept(held, change, SPARES);
+  accept(held, change);
   assert.equal(held.size, 0);
 });

@@ -32,33 +32,55 @@ export interface Changes<Content> {
   readonly keeps: boolean;
 }
 
-/** An object that is written; `before`: the digest of what the kernel holds of it. */
-export interface Put<Content> {
+/** An object that changes: the digests of what the kernel holds of it, before and after; undefined: nothing. */
+export interface Transition {
   readonly before: string | undefined;
+  readonly after: string | undefined;
+}
+
+/** An object that is written. */
+export interface Put<Content> extends Transition {
   readonly part: Part<Content>;
+}
+
+/** An object that is no longer desired. */
+export interface Deletion extends Transition {
+  readonly before: string;
 }
 
 /** What makes the kernel hold what is desired, by ID. */
 export interface Change<Content> {
   readonly puts: ReadonlyMap<string, Put<Content>>;
-  readonly deletes: ReadonlyMap<string, HeldObject>;
+  readonly deletes: ReadonlyMap<string, Deletion>;
 }
 
-/** Objects that services share, and that stay for a while when no service needs them. */
-export interface Spares {
+/** What becomes of objects. PURE. */
+export interface Lifecycle<Content> {
+  /**
+   * The digest of what the kernel holds of an object once it is written or, without a part, deleted; undefined: nothing. It may be more than is desired, for
+   * connections that end later, or as a mark for the next deletion. The object is not touched if that is what the kernel holds.
+   */
+  readonly after: (
+    id: string,
+    before: string | undefined,
+    part: Part<Content> | undefined,
+  ) => string | undefined;
+  /** True for an object that services share, and that stays for a while when no service needs it. */
   readonly isSpare: (id: string) => boolean;
-  /** So many stay. */
+  /** So many of these stay. */
   readonly most: number;
-  /** The digest of what the deletion of an object leaves, for the next one; undefined: nothing. */
-  readonly remains: (id: string, digest: string) => string | undefined;
 }
 
-/** No object stays without an owner. */
-export const NO_SPARES: Spares = { isSpare: () => false, most: 0, remains: () => undefined };
+/** Of a backend whose objects are as desired, or deleted. */
+export const PLAIN: Lifecycle<unknown> = {
+  after: (_id, _before, part) => part?.digest,
+  isSpare: () => false,
+  most: 0,
+};
 
 /** The desired objects: each exists as long as an owner has a part in it. The same parts give the same objects, whatever was set before. */
 export class DesiredObjects<Content> {
-  readonly #spares: Spares;
+  readonly #spares: Pick<Lifecycle<Content>, "isSpare" | "most">;
   /** The IDs of each owner's objects. */
   readonly #ids = new Map<string, readonly string[]>();
   /** The owner of each object, or the owners. */
@@ -70,7 +92,7 @@ export class DesiredObjects<Content> {
   #changed = new Map<string, Part<Content> | "kept" | undefined>();
   #taken = false;
 
-  constructor(spares: Spares) {
+  constructor(spares: Pick<Lifecycle<Content>, "isSpare" | "most">) {
     this.#spares = spares;
   }
 
@@ -129,35 +151,33 @@ export class DesiredObjects<Content> {
   }
 }
 
-type Unneeded = readonly [id: string, held: HeldObject];
-
 /** The change that makes the kernel hold these objects, in short steps. PURE. */
 export function* changeOf<Content>(
   held: Held,
   { complete, objects, keeps }: Changes<Content>,
-  spares: Spares,
+  lifecycle: Lifecycle<Content>,
 ): Generator<void, Change<Content>> {
   const puts = new Map<string, Put<Content>>();
-  const deletes = new Map<string, HeldObject>();
-  const unneeded: Unneeded[] = [];
+  const deletes = new Map<string, Deletion>();
+  const spares = new Map<string, Deletion>();
   const unwanted = complete
     ? [...held.keys()].filter((id) => objects.get(id) === undefined)
     : [...objects].flatMap(([id, part]) => (part === undefined ? [id] : []));
   for (const id of unwanted) {
-    const found = held.get(id);
-    if (found === undefined) continue;
-    if (spares.isSpare(id)) unneeded.push([id, found]);
-    else deletes.set(id, found);
+    const before = held.get(id)?.digest;
+    if (before === undefined) continue;
+    const after = lifecycle.after(id, before, undefined);
+    if (after !== before) (lifecycle.isSpare(id) ? spares : deletes).set(id, { before, after });
   }
-  const isLeft = ([id, { digest }]: Unneeded) => spares.remains(id, digest) === undefined;
-  const left = unneeded.filter(isLeft);
-  const isFull = !keeps && unneeded.length - left.length > spares.most;
-  for (const [id, found] of isFull ? unneeded : complete ? left : []) deletes.set(id, found);
+  const left = [...spares].filter(([, { after }]) => after === undefined);
+  const isFull = !keeps && spares.size - left.length > lifecycle.most;
+  for (const [id, spare] of isFull ? spares : complete ? left : []) deletes.set(id, spare);
   for (const [id, part] of objects) {
     yield;
     if (part === undefined || part === "kept") continue;
-    const before = held.get(id);
-    if (before?.digest !== part.digest) puts.set(id, { before: before?.digest, part });
+    const before = held.get(id)?.digest;
+    const after = lifecycle.after(id, before, part);
+    if (after !== before) puts.set(id, { before, after, part });
   }
   return { puts, deletes };
 }
@@ -166,17 +186,17 @@ export function* changeOf<Content>(
 export function accept<Content>(
   held: Held,
   { puts, deletes }: Change<Content>,
-  spares: Spares,
   undeleted: ReadonlySet<string> = new Set(),
 ): void {
-  for (const [id, before] of deletes) {
-    const digest = spares.remains(id, before.digest);
-    if (digest !== undefined) held.set(id, { digest });
+  for (const [id, { after }] of deletes) {
+    if (after !== undefined) held.set(id, { digest: after });
     else if (!undeleted.has(id)) held.delete(id);
   }
-  for (const [id, { part }] of puts) {
-    const { digest, importKey, isForwarded } = part;
-    held.set(id, isForwarded === undefined ? { digest } : { digest, importKey, isForwarded });
+  for (const [id, { after, part }] of puts) {
+    const { importKey, isForwarded } = part;
+    if (after === undefined) held.delete(id);
+    else if (isForwarded === undefined) held.set(id, { digest: after });
+    else held.set(id, { digest: after, importKey, isForwarded });
   }
 }
 

@@ -4,6 +4,7 @@ import {
   type Backend,
   type Check,
   type CheckScope,
+  type Conflict,
   type Drift,
   type Programmed,
   type Ruleset,
@@ -57,9 +58,8 @@ export class TableBackend<Content, Commands extends Transaction>
     return this.#layout.programmed(held);
   }
 
-  /** Objects are in tables of ours, or have names of ours: nothing foreign can be in the place of one. */
-  conflicts(): readonly [] {
-    return [];
+  conflicts(held: Held): readonly Conflict[] {
+    return this.#layout.conflicts?.(held) ?? [];
   }
 
   *diff(
@@ -67,7 +67,7 @@ export class TableBackend<Content, Commands extends Transaction>
     changes: Changes<Content>,
   ): Generator<void, TableTransaction<Content, Commands>> {
     const change = yield* changeOf(held, changes, this.#layout);
-    return new TableTransaction(change, this.#layout);
+    return new TableTransaction(change, this.#layout.commands(change, held));
   }
 
   compare(before: Held, found: Held): readonly Drift[] {
@@ -80,7 +80,8 @@ export class TableBackend<Content, Commands extends Transaction>
     this.#found = undefined;
     if (found !== undefined && found.others === (await this.#dataplane.changes()))
       return found.held;
-    return (await this.#dataplane.read(this.#believes ? "believed" : "all", stop)).held;
+    const scope = this.#believes ? "believed" : "all";
+    return (await this.#dataplane.read(scope, new Map(), stop)).held;
   }
 
   /** Compares everything if another program has changed anything since it was last as it should be. */
@@ -94,14 +95,14 @@ export class TableBackend<Content, Commands extends Transaction>
     const reading = others === undefined ? "routine" : "prompted";
     const applied = this.#applied;
     if (scope === "all") this.#believes = false;
-    const found = await this.#dataplane.read(scope, stop);
+    const found = await this.#dataplane.read(scope, held, stop);
     if (scope === "gone") return { drift: this.#gone(held, found), garbage: undefined, reading };
     const drift = this.#drift(held, found);
     const isSame = drift.length === 0;
     this.#checkedAt = isSame ? others : undefined;
     if (!isSame && others !== undefined && applied === this.#applied)
       this.#found = { others, held: found.held };
-    return { drift, garbage: undefined, reading };
+    return { drift, garbage: isSame ? this.#garbage(held, found.held) : undefined, reading };
   }
 
   async apply(tx: TableTransaction<Content, Commands>, held: Held): Promise<void> {
@@ -119,6 +120,13 @@ export class TableBackend<Content, Commands extends Transaction>
   #drift(before: Held, found: Found, isMeant = (_id: string) => true): readonly Drift[] {
     if (before.size === 0) return [];
     return this.#layout.drift(differences(before, found.held).filter(isMeant), before, found);
+  }
+
+  #garbage(held: Held, found: Held): TableTransaction<Content, Commands> | undefined {
+    const change = this.#layout.garbage?.(held, found);
+    if (change === undefined) return undefined;
+    const tx = new TableTransaction(change, this.#layout.commands(change, held));
+    return tx.empty ? undefined : tx;
   }
 
   /** Drift of all objects but those of one service each. */
@@ -154,16 +162,15 @@ export class ObjectRuleset<Content> implements Ruleset<Changes<Content>> {
 export class TableTransaction<Content, Commands extends Transaction> implements Transaction {
   readonly commands: Commands;
   readonly #change: Change<Content>;
-  readonly #layout: Layout<Content, Commands>;
 
-  constructor(change: Change<Content>, layout: Layout<Content, Commands>) {
+  constructor(change: Change<Content>, commands: Commands) {
     this.#change = change;
-    this.#layout = layout;
-    this.commands = layout.commands(change);
+    this.commands = commands;
   }
 
+  /** A change may have no commands: what the kernel holds is then only known better. */
   get empty(): boolean {
-    return this.commands.empty;
+    return this.#change.puts.size + this.#change.deletes.size === 0;
   }
 
   get writes(): number {
@@ -176,7 +183,7 @@ export class TableTransaction<Content, Commands extends Transaction> implements 
 
   /** Updates what the kernel holds after it has accepted the transaction, but for these objects. */
   settle(held: Held, undeleted?: ReadonlySet<string>): void {
-    accept(held, this.#change, this.#layout, undeleted);
+    accept(held, this.#change, undeleted);
   }
 
   toString(): string {

@@ -59,11 +59,11 @@ export const AGENT_RULES: readonly Rule[] = [
       "node:crypto",
     ],
     pure: true,
-    why: "What IPVS and nftables share: services by VIP, and the text of nft. Hashing is pure.",
+    why: "What IPVS and nftables share: the text of nft. Hashing is pure.",
   },
   {
     files: [
-      "agent/backends/*/{apply,backend,flavour,kernel,kind,kube-proxy-watch,limits,list,list-held,probe,read,read-held,remove,requirements,support}.ts",
+      "agent/backends/*/{apply,flavour,kernel,kind,kube-proxy-watch,limits,list,list-held,probe,read,read-held,remove,requirements,support}.ts",
     ],
     may: [
       "./",

@@ -1,20 +1,20 @@
 import assert from "node:assert/strict";
+import type { IpvsCommands, Step } from "../../agent/backends/ipvs/commands.ts";
+import type { GuardOptions } from "../../agent/backends/ipvs/guard.ts";
+import { Ipvs } from "../../agent/backends/ipvs/kernel.ts";
+import { guardDigest, heldOf } from "../../agent/backends/ipvs/listing.ts";
+import { type GuardSets, noSets } from "../../agent/backends/ipvs/nft-tables.ts";
 import {
   type DestinationKey,
   destinationKey,
-  type GuardSets,
-  type KernelServer,
-  type KernelState,
-  nothing,
+  destinationOf,
   type Terms,
-  vipOf,
-} from "../../agent/backends/ipvs/state.ts";
-import type { IpvsTransaction, Step } from "../../agent/backends/ipvs/transaction.ts";
+} from "../../agent/backends/ipvs/vip.ts";
 import { type ServiceKey, serviceKey } from "../../agent/backends/nft/service-key.ts";
-import type { Command } from "../../agent/system/ipvs/object.ts";
-import type { Family } from "../../api/address.ts";
+import type { Held } from "../../agent/backends/objects.ts";
+import { TableBackend } from "../../agent/backends/table-backend.ts";
+import type { Command, ListedDestination, Server } from "../../agent/system/ipvs/object.ts";
 import { isAddress, parseAddress } from "../../api/address.ts";
-import { type Cidr, containsAny } from "../../api/cidr.ts";
 import { isProtocol } from "../../api/protocol.ts";
 
 interface ModelDestination {
@@ -56,21 +56,19 @@ export class ModelIpvs {
   readonly vips = new Set<string>();
   /** Our tables, by family and name. */
   tables: ReadonlyMap<string, ModelTable> = new Map();
-  readonly #family: Family;
   /** Of the agent that reads it. */
-  clusterSetCidrs: readonly Cidr[];
+  options: GuardOptions;
 
-  constructor(family: Family, clusterSetCidrs: readonly Cidr[]) {
-    this.#family = family;
-    this.clusterSetCidrs = clusterSetCidrs;
+  constructor(options: GuardOptions) {
+    this.options = options;
   }
 
   /**
    * Does what a transaction asks for; after each act `look` sees what then is. `acts`: how many it gets to do.
    * Throws a `Refusal`, and what was done until then is done.
    */
-  run(tx: IpvsTransaction, look: () => void = () => undefined, acts = Infinity): void {
-    for (const act of tx.steps.flatMap(actsOf).slice(0, acts)) {
+  run({ commands }: HasCommands, look: () => void = () => undefined, acts = Infinity): void {
+    for (const act of commands.steps.flatMap(actsOf).slice(0, acts)) {
       if (act.kind === "nft") this.#nft(act.text);
       else if (act.kind === "ipvs") this.#ipvs(act.command);
       else if (act.kind === "add") this.vips.add(act.vip);
@@ -80,8 +78,8 @@ export class ModelIpvs {
   }
 
   /** How many acts a transaction is. */
-  static acts(tx: IpvsTransaction): number {
-    return tx.steps.flatMap(actsOf).length;
+  static acts({ commands }: HasCommands): number {
+    return commands.steps.flatMap(actsOf).length;
   }
 
   /** The guard's table; undefined if it does not exist. */
@@ -90,36 +88,29 @@ export class ModelIpvs {
     return found?.[1];
   }
 
-  /** The state that a new process reads. */
-  read(): KernelState {
-    const state = nothing();
-    for (const [key, server] of this.servers)
-      if (this.#isOnOurs(vipOf(key))) state.servers.set(key, kernelServer(server));
-    for (const vip of this.vips) state.vips.add(vip);
+  /** What a new process reads. */
+  read(): Held {
     const { guard } = this;
-    if (guard === undefined) return state;
-    const { served, explicit } = guard.sets;
-    for (const [key, value] of served) state.sets.served.set(key, value);
-    for (const vip of explicit) state.sets.explicit.add(vip);
     const others = [...this.tables.values()].filter((table) => table !== guard);
-    state.rules = [guard, ...others].flatMap(({ rules }) => rules);
-    return state;
+    const rules = guard === undefined ? [] : [guard, ...others].flatMap((one) => one.rules);
+    return heldOf(this.options, {
+      servers: new Map([...this.servers].map(([key, one]) => this.#listed(key, one))),
+      onDevice: this.vips,
+      sets: guard?.sets ?? noSets(),
+      guard: guardDigest(this.options, rules, false),
+      wrong: [],
+    });
   }
 
-  /** The destinations of these servers, as a check reads them. */
-  destinations(keys: readonly ServiceKey[]) {
-    return new Map(
-      keys.flatMap((key) => {
-        const server = this.servers.get(key);
-        return server === undefined ? [] : [[key, kernelServer(server).destinations] as const];
-      }),
-    );
-  }
-
-  /** Whether servers on an address are read back: because of its range, the device or the guard's set. */
-  #isOnOurs(hex: string): boolean {
-    const known = this.vips.has(hex) || this.guard?.sets.explicit.has(hex) === true;
-    return known || containsAny(this.clusterSetCidrs, { family: this.#family, text: "", hex });
+  #listed(key: ServiceKey, { terms, destinations }: ModelServer): [Server, ListedDestination[]] {
+    const [address = "", protocol, port] = key.split(" ");
+    assert.ok(isProtocol(protocol));
+    const { family } = this.options;
+    const listed = [...destinations].map(([one, { weight, connections, plain }]) => ({
+      ...destinationOf(one, weight),
+      ...{ plain, active: connections, inactive: 0, total: 0n },
+    }));
+    return [{ family, address, protocol, port: Number(port), ...terms }, listed];
   }
 
   /** Destinations of new connections. */
@@ -191,10 +182,6 @@ function copyOf({ sets: { served, explicit }, chains, rules }: ModelTable) {
   return { sets, chains: new Map(copies), rules: [...rules] };
 }
 
-function noSets(): GuardSets {
-  return { served: new Map(), explicit: new Set() };
-}
-
 /** False if an element to delete is missing, or one to add exists with another comment. */
 function put(sets: GuardSets, add: boolean, name: string | undefined, element: string): boolean {
   const [, value = "", comment] = /^(.*?)(?: comment "(.*)")?$/.exec(element) ?? [];
@@ -224,13 +211,12 @@ function actsOf(step: Step): Act[] {
   return step.vips.map((vip) => ({ kind, vip }));
 }
 
-function kernelServer({ terms, destinations }: ModelServer): KernelServer {
-  return {
-    terms,
-    destinations: new Map(
-      [...destinations].map(([key, { weight, connections, plain }]) => {
-        return [key, { weight, plain, idle: weight === 0 && connections === 0 }];
-      }),
-    ),
-  };
+/** A transaction of the agent. */
+interface HasCommands {
+  readonly commands: IpvsCommands;
+}
+
+/** The pure part of the IPVS backend. */
+export function ipvsBackend(options: GuardOptions) {
+  return new TableBackend(new Ipvs({ ...options, scheduler: "rr" }));
 }

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import type { GuardOptions } from "../../agent/backends/ipvs/guard.ts";
-import { renderTables } from "../../agent/backends/ipvs/nft-tables.ts";
-import { noSets } from "../../agent/backends/ipvs/state.ts";
+import { noSets, renderTables } from "../../agent/backends/ipvs/nft-tables.ts";
 import { cidr } from "../generators/facts.ts";
 import { Lab } from "../lab/lab.ts";
 import type { Namespace } from "../lab/namespace.ts";

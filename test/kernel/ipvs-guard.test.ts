@@ -3,8 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import type { GuardOptions } from "../../agent/backends/ipvs/guard.ts";
-import { marksOf, renderTables } from "../../agent/backends/ipvs/nft-tables.ts";
-import type { GuardSets } from "../../agent/backends/ipvs/state.ts";
+import { type GuardSets, marksOf, renderTables } from "../../agent/backends/ipvs/nft-tables.ts";
 import { serviceKey } from "../../agent/backends/nft/service-key.ts";
 import { FAMILIES } from "../../api/address.ts";
 import { changedChains } from "../backends/tested-backend.ts";
@@ -37,7 +36,7 @@ for (const family of FAMILIES) {
     writeFileSync(file, renderTables(options, { served: new Map(), explicit: new Set() }));
     const script = `
       import { execFileSync } from "node:child_process";
-      import { listGuard } from "@/agent/backends/ipvs/list.ts";
+      import { listGuard } from "@/agent/backends/ipvs/read.ts";
       const [family, file, ...commands] = process.argv.slice(1);
       const show = async () => console.log(JSON.stringify((await listGuard(family, "elements")).rules));
       const write = () => execFileSync("nft", ["-f", file]);

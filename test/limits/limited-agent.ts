@@ -7,7 +7,7 @@ import {
   UNCHANGED,
 } from "../../agent/backends/backend.ts";
 import { Iptables } from "../../agent/backends/iptables/kernel.ts";
-import { IpvsBackend } from "../../agent/backends/ipvs/backend.ts";
+import { Ipvs } from "../../agent/backends/ipvs/kernel.ts";
 import { Nftables } from "../../agent/backends/nftables/kernel.ts";
 import { TableBackend } from "../../agent/backends/table-backend.ts";
 import { FLAGS } from "../../agent/config/flags.ts";
@@ -72,8 +72,8 @@ const BACKENDS = {
       commands.pieces().map((piece) => piece.split("\n-A ").length - 1),
     ),
   ipvs: () =>
-    accepting(new IpvsBackend({ ...OPTIONS, scheduler: "rr" }), ({ steps }) =>
-      steps.map((step) => (step.kind === "ipvs" ? step.commands.length : 0)),
+    accepting(new TableBackend(new Ipvs({ ...OPTIONS, scheduler: "rr" })), ({ commands }) =>
+      commands.steps.map((step) => (step.kind === "ipvs" ? step.commands.length : 0)),
     ),
   nftables: () =>
     accepting(

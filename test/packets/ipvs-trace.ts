@@ -1,13 +1,11 @@
 import assert from "node:assert/strict";
 import { finished } from "../../agent/backends/backend.ts";
-import { IpvsRuleset } from "../../agent/backends/ipvs/backend.ts";
-import { diff } from "../../agent/backends/ipvs/diff.ts";
-import { destinationKey, destinationText } from "../../agent/backends/ipvs/state.ts";
+import { destinationKey, destinationText } from "../../agent/backends/ipvs/vip.ts";
 import { serviceKey } from "../../agent/backends/nft/service-key.ts";
 import type { Address } from "../../api/address.ts";
 import { contains, ofFamily } from "../../api/cidr.ts";
 import { isProtocol } from "../../api/protocol.ts";
-import { ModelIpvs, type ModelTable } from "../doubles/model-ipvs.ts";
+import { ipvsBackend, ModelIpvs, type ModelTable } from "../doubles/model-ipvs.ts";
 import { address, cidr } from "../generators/facts.ts";
 import { andDraw, CERTAIN, type Chance } from "./chance.ts";
 import { hasBits } from "./has-bits.ts";
@@ -34,11 +32,12 @@ export function programIpvs({ services, family, node, masquerade }: Programming)
   const clusterSetCidrs = ofFamily(node.clusterSetCidrs, family);
   const policy = { mode: masquerade, podCidrs: node.podCidrs };
   const options = { family, clusterSetCidrs, masquerade: policy };
-  const kernel = new ModelIpvs(family, clusterSetCidrs);
+  const kernel = new ModelIpvs(options);
+  const backend = ipvsBackend(options);
   const write = (desired: Programming["services"]) => {
-    const ruleset = new IpvsRuleset("rr");
+    const ruleset = backend.ruleset();
     setAll(ruleset, desired, family);
-    kernel.run(finished(diff(kernel.read(), finished(ruleset.take()), options)));
+    kernel.run(finished(backend.diff(kernel.read(), finished(ruleset.take()))));
   };
   write(services);
   return {

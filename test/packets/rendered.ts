@@ -2,7 +2,7 @@ import { finished, type Masquerade, type Ruleset } from "../../agent/backends/ba
 import { IptablesCommands } from "../../agent/backends/iptables/commands.ts";
 import { IptablesLayout } from "../../agent/backends/iptables/layout.ts";
 import type { Rules } from "../../agent/backends/iptables/rules.ts";
-import { type Changes, changeOf, NO_SPARES } from "../../agent/backends/objects.ts";
+import { type Changes, changeOf, PLAIN } from "../../agent/backends/objects.ts";
 import { ObjectRuleset } from "../../agent/backends/table-backend.ts";
 import type { NodeFact } from "../../agent/model/facts.ts";
 import { Model } from "../../agent/model/model.ts";
@@ -112,7 +112,7 @@ export function applyTo(fake: FakeIptables, changes: Changes<Rules>): void {
 
 /** What a new agent would write to a fake kernel. */
 export function transactionOf(fake: FakeIptables, changes: Changes<Rules>): string {
-  const change = finished(changeOf(heldBy(fake), changes, NO_SPARES));
+  const change = finished(changeOf(heldBy(fake), changes, PLAIN));
   return new IptablesCommands(change).toString();
 }
 

@@ -3,14 +3,15 @@ import { test } from "node:test";
 import fc from "fast-check";
 import type { Ruleset } from "../../agent/backends/backend.ts";
 import { finished } from "../../agent/backends/backend.ts";
-import { diffGarbage } from "../../agent/backends/ipvs/diff.ts";
-import { compare } from "../../agent/backends/ipvs/drift.ts";
-import { type Changes, draining, vipOf } from "../../agent/backends/ipvs/state.ts";
-import type { IpvsTransaction } from "../../agent/backends/ipvs/transaction.ts";
+import type { IpvsCommands } from "../../agent/backends/ipvs/commands.ts";
+import { type Content, IpvsLayout } from "../../agent/backends/ipvs/layout.ts";
+import { parseVip } from "../../agent/backends/ipvs/vip.ts";
+import type { Changes, Held } from "../../agent/backends/objects.ts";
+import { TableTransaction } from "../../agent/backends/table-backend.ts";
 import { Model } from "../../agent/model/model.ts";
 import { FAMILIES, type Family } from "../../api/address.ts";
 import { containsAny } from "../../api/cidr.ts";
-import { ModelIpvs, Refusal } from "../doubles/model-ipvs.ts";
+import { ipvsBackend, ModelIpvs, Refusal } from "../doubles/model-ipvs.ts";
 import { anyEvent, applyEvent, type Event } from "../generators/histories.ts";
 import { fromScratch, optionsOf, pureIpvs, setImport } from "./replay.ts";
 
@@ -56,6 +57,9 @@ const anyFault: fc.Arbitrary<Fault> = fc.oneof(
     .map((harm): Fault => ({ kind: "harm", ...harm })),
 );
 
+/** A transaction. */
+type Written = TableTransaction<Content, IpvsCommands>;
+
 interface Turn {
   readonly events: readonly Event[];
   readonly fault: Fault;
@@ -80,20 +84,22 @@ class Site {
   harmed = false;
   readonly #family: Family;
   readonly #pure;
-  #ruleset: Ruleset<Changes>;
-  #state;
+  readonly #layout: IpvsLayout;
+  #ruleset: Ruleset<Changes<Content>>;
+  #state: Held;
 
   constructor(family: Family) {
-    this.kernel = new ModelIpvs(family, optionsOf(family).clusterSetCidrs);
+    this.kernel = new ModelIpvs(optionsOf(family));
     this.#family = family;
     this.#pure = pureIpvs(family);
+    this.#layout = new IpvsLayout({ ...optionsOf(family), scheduler: "rr" });
     this.#ruleset = this.#pure.ruleset();
     this.#state = this.#pure.empty();
     this.pass(finished(this.#ruleset.take()));
   }
 
   /** Lets something happen, and gives what is to be changed for it. */
-  take(events: readonly Event[]): Changes {
+  take(events: readonly Event[]): Changes<Content> {
     for (const event of events) applyEvent(this.model, event);
     for (const key of this.model.takeDirty().keys())
       setImport(this.#ruleset, this.model, key, this.#family);
@@ -101,7 +107,7 @@ class Site {
   }
 
   /** Throws a `Refusal`. */
-  pass(changes: Changes): IpvsTransaction {
+  pass(changes: Changes<Content>): Written {
     const tx = finished(this.#pure.diff(this.#state, changes));
     const before = this.#connections();
     this.kernel.run(tx, () => this.assertPromises());
@@ -113,14 +119,14 @@ class Site {
   }
 
   /** A pass of which the kernel makes the first part only. */
-  passHalf(changes: Changes, part: number): void {
+  passHalf(changes: Changes<Content>, part: number): void {
     const tx = finished(this.#pure.diff(this.#state, changes));
     const acts = Math.floor(part * ModelIpvs.acts(tx));
     this.kernel.run(tx, () => this.assertPromises(), acts);
   }
 
   /** As after a failure, drift and a start: reads the kernel, and writes the whole desired state. */
-  passAll(): IpvsTransaction {
+  passAll(): Written {
     this.#state = this.kernel.read();
     this.#ruleset = this.#pure.ruleset();
     for (const key of this.model.keys()) setImport(this.#ruleset, this.model, key, this.#family);
@@ -129,9 +135,8 @@ class Site {
 
   /** Removes what is kept only for connections, and has none left. */
   tidy(): void {
-    const drains = draining(this.#state);
-    const found = this.kernel.destinations(drains);
-    const tx = diffGarbage(this.#state, drains, found, false, optionsOf(this.#family));
+    const change = this.#layout.garbage(this.#state, this.kernel.read());
+    const tx = new TableTransaction(change, this.#layout.commands(change, this.#state));
     assert.equal(tx.writes, 0, `tidying only deletes:\n${tx.toString()}`);
     this.kernel.run(tx, () => this.assertPromises());
     tx.settle(this.#state);
@@ -139,19 +144,19 @@ class Site {
 
   /** The external changes that a drift check finds. */
   drift(): readonly unknown[] {
-    return compare(this.#state, this.kernel.read(), optionsOf(this.#family));
+    return ipvsBackend(optionsOf(this.#family)).compare(this.#state, this.kernel.read());
   }
 
   assertAsFromScratch(): void {
     const pure = this.#pure;
     const scratch = pure.shown(fromScratch(pure, this.model, this.#family));
     assert.deepEqual(pure.shown(this.#state), scratch);
-    const { leaving } = this.#state;
-    assert.deepEqual(pure.shown({ ...this.kernel.read(), leaving }), scratch, "so is the kernel");
+    assert.deepEqual(pure.shown(this.kernel.read(), this.#state), scratch, "so is the kernel");
     const again = finished(pure.diff(this.#state, finished(this.#ruleset.take())));
     assert.equal(again.toString(), "", "a second pass does nothing");
-    for (const vip of leaving)
-      assert.ok([...this.kernel.servers.keys()].some((key) => vipOf(key) === vip));
+    for (const [vip, { digest }] of this.#state)
+      if (parseVip(digest).isLeaving)
+        assert.ok([...this.kernel.servers.keys()].some((key) => vipOf(key) === vip));
   }
 
   /** The invariants between two steps: no address without a guard, and no admitted connection without a destination. */
@@ -208,6 +213,10 @@ function play(site: Site, { events, fault, traffic }: Turn): void {
   if (fault.kind === "tidy") site.tidy();
   site.assertPromises();
   site.assertAsFromScratch();
+}
+
+function vipOf(key: string): string {
+  return key.slice(0, key.indexOf(" "));
 }
 
 /** Opens and ends connections: only destinations with a weight get new ones. */

@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { finished } from "../../agent/backends/backend.ts";
 import { FAMILIES } from "../../api/address.ts";
-import { ofFamily } from "../../api/cidr.ts";
 import { MODELLED } from "../backends.ts";
 import { ModelIpvs } from "../doubles/model-ipvs.ts";
 import { cidr, nodeFact } from "../generators/facts.ts";
 import { importObject, sliceObject } from "../generators/objects.ts";
 import { modelOf, planOf, setAll } from "../packets/rendered.ts";
+import { optionsOf } from "./replay.ts";
 
 const OLD = ["241.4.0.0/16", "fd00:241::/108"];
 const NEW = ["242.4.0.0/16", "fd00:242::/108"];
@@ -55,7 +55,7 @@ for (const backend of MODELLED) {
       /** What an agent that starts with these ranges writes, and what the kernel then holds. */
       function start(ranges: readonly string[], kernel: ReturnType<typeof kernelOf>) {
         const clusterSetCidrs = ranges.map(cidr);
-        if (kernel instanceof ModelIpvs) kernel.clusterSetCidrs = ofFamily(clusterSetCidrs, family);
+        if (kernel instanceof ModelIpvs) kernel.options = optionsOf(family, clusterSetCidrs);
         const node = nodeFact({ clusterSetCidrs });
         const pure = backend.pure(family, clusterSetCidrs);
         const ruleset = pure.ruleset();

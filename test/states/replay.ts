@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { finished, type Ruleset, type Transaction } from "../../agent/backends/backend.ts";
 import type { IptablesCommands } from "../../agent/backends/iptables/commands.ts";
 import type { Rules } from "../../agent/backends/iptables/rules.ts";
-import { IpvsRuleset } from "../../agent/backends/ipvs/backend.ts";
-import * as ipvs from "../../agent/backends/ipvs/diff.ts";
-import * as state from "../../agent/backends/ipvs/state.ts";
-import type { IpvsTransaction } from "../../agent/backends/ipvs/transaction.ts";
+import type { IpvsCommands } from "../../agent/backends/ipvs/commands.ts";
+import type { Content as IpvsContent } from "../../agent/backends/ipvs/layout.ts";
+import { GUARD } from "../../agent/backends/ipvs/listing.ts";
+import { parseVip } from "../../agent/backends/ipvs/vip.ts";
 import type { Content, NftablesCommands } from "../../agent/backends/nftables/layout.ts";
 import type { Changes, Held } from "../../agent/backends/objects.ts";
 import { TableBackend, type TableTransaction } from "../../agent/backends/table-backend.ts";
@@ -16,7 +16,7 @@ import { type Cidr, ofFamily } from "../../api/cidr.ts";
 import type { ObjectKey } from "../../api/names.ts";
 import { FakeIptablesDataplane, heldBy } from "../doubles/iptables/backend.ts";
 import { FakeIptables } from "../doubles/iptables/iptables.ts";
-import { ModelIpvs } from "../doubles/model-ipvs.ts";
+import { ipvsBackend, ModelIpvs } from "../doubles/model-ipvs.ts";
 import { ModelNftables, nftablesBackend } from "../doubles/model-nftables.ts";
 import { nodeFact } from "../generators/facts.ts";
 import { applyEvent, type Event } from "../generators/histories.ts";
@@ -90,13 +90,14 @@ export function pureIptables(
 export function pureIpvs(
   family: Family,
   ranges?: readonly Cidr[],
-): Pure<state.KernelState, state.Changes, IpvsTransaction> {
+): Pure<Held, Changes<IpvsContent>, TableTransaction<IpvsContent, IpvsCommands>> {
   const options = optionsOf(family, ranges);
+  const backend = ipvsBackend(options);
   return {
-    ruleset: () => new IpvsRuleset("rr"),
-    empty: state.nothing,
-    diff: (state, changes) => ipvs.diff(state, changes, options),
-    kernel: () => new ModelIpvs(family, options.clusterSetCidrs),
+    ruleset: () => backend.ruleset(),
+    empty: () => backend.empty(),
+    diff: (held, changes) => backend.diff(held, changes),
+    kernel: () => new ModelIpvs(options),
     shown: shownIpvs,
   };
 }
@@ -117,23 +118,19 @@ export function pureNftables(
   };
 }
 
-function shownIpvs(
-  { servers, vips, sets, rules, ...state }: state.KernelState,
-  { leaving }: Pick<state.KernelState, "leaving"> = state,
-): unknown {
-  const taking = [...servers].flatMap(([key, { terms, destinations }]) => {
-    const full = [...destinations].filter(([, { weight }]) => weight > 0);
-    return full.length === 0 ? [] : [[key, { terms, destinations: new Map(full) }] as const];
-  });
-  const wanted = (some: ReadonlySet<string>) =>
-    new Set([...some].filter((vip) => !leaving.has(vip)));
-  return {
-    servers: new Map(taking),
-    vips: wanted(vips),
-    served: sets.served,
-    explicit: wanted(sets.explicit),
-    rules,
-  };
+/** Servers with the destinations that get new connections, addresses that an import has, and the guard. */
+function shownIpvs(held: Held, cached = held): unknown {
+  const shown = new Map<string, unknown>();
+  for (const [hex, { digest }] of held) {
+    const { ports, isOnDevice, isExplicit } = parseVip(digest);
+    for (const [key, { served, server }] of ports) {
+      const all = [...(server?.destinations ?? [])].filter(([, { weight }]) => weight > 0);
+      if (all.length > 0) shown.set(`${hex} ${key}`, { served, terms: server?.terms, all });
+    }
+    const isLeaving = parseVip(cached.get(hex)?.digest).isLeaving;
+    if (isOnDevice && !isLeaving) shown.set(hex, isExplicit);
+  }
+  return shown.set(GUARD, held.get(GUARD)?.digest);
 }
 
 /** Sets one import of a model in a ruleset. */

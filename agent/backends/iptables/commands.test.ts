@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { finished } from "../backend.ts";
-import { accept, type Changes, changeOf, type Held, NO_SPARES } from "../objects.ts";
+import { accept, type Changes, changeOf, type Held, PLAIN } from "../objects.ts";
 import { IptablesCommands } from "./commands.ts";
 import { jumpDigest, ONCE } from "./jumps.ts";
 import type { ChainKey, Jump } from "./object-id.ts";
@@ -36,8 +36,8 @@ function changes(chains: Chains, jumps: readonly Jump[] = [], complete = false):
 
 /** Also settles: what is held is then what the kernel holds after the transaction. */
 function transaction(held: Held, desired: Changes<Rules>): IptablesCommands {
-  const change = finished(changeOf(held, desired, NO_SPARES));
-  accept(held, change, NO_SPARES);
+  const change = finished(changeOf(held, desired, PLAIN));
+  accept(held, change);
   return new IptablesCommands(change);
 }
 

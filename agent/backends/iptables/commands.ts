@@ -111,8 +111,8 @@ function sectionOf(table: Table, { puts, deletes }: Change<Rules>): Section {
     deletes: gone.flatMap(([id]) => (isJump(id) ? [] : [tableOf(id)[1]])).sort(),
     insertJumps,
     moveJumps,
-    deleteJumps: gone.flatMap(([id, { digest }]) =>
-      isJump(id) ? [[tableOf(id)[1], parseJumpDigest(digest).copies] as const] : [],
+    deleteJumps: gone.flatMap(([id, { before }]) =>
+      isJump(id) ? [[tableOf(id)[1], parseJumpDigest(before).copies] as const] : [],
     ),
   };
 }

@@ -1,6 +1,7 @@
 import type { NftCommits } from "../../system/nft-commits.ts";
 import type { OpenOptions } from "../backend-kind.ts";
 import type { Dataplane, Found, ReadScope } from "../dataplane.ts";
+import type { Held } from "../objects.ts";
 import { RestoreProcess } from "./apply.ts";
 import type { IptablesCommands } from "./commands.ts";
 import { type Flavour, type Tools, toolsOf } from "./flavour.ts";
@@ -49,7 +50,7 @@ export class Iptables implements Dataplane<Rules, IptablesCommands> {
    * Finds also the rules before our jumps that take their packets, but for what is `gone`: a program that flushes or replaces a table deletes our jumps, and
    * listing built-in chains is fast.
    */
-  async read(scope: ReadScope, stop?: AbortSignal): Promise<Found> {
+  async read(scope: ReadScope, _held: Held, stop?: AbortSignal): Promise<Found> {
     if (scope === "gone") {
       const bases = await this.#list(BASES, () => true, stop);
       return foundOf(jumpsIn(bases), bases);

@@ -157,7 +157,11 @@ async function removeOwn(
   const removal = (isMeant: (id: string) => boolean) =>
     new IptablesCommands({
       puts: new Map(),
-      deletes: new Map([...held].filter(([id]) => isMeant(id))),
+      deletes: new Map(
+        [...held].flatMap(([id, { digest: before }]) =>
+          isMeant(id) ? [[id, { before, after: undefined }] as const] : [],
+        ),
+      ),
     });
   // One transaction would delete the DNAT first; the guard is in the first table.
   const steps =

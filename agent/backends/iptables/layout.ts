@@ -3,7 +3,7 @@ import type { VirtualService } from "../../plan/virtual-service.ts";
 import type { Drift, Programmed } from "../backend.ts";
 import type { Found, Layout } from "../dataplane.ts";
 import { digitsOf } from "../nft/service-key.ts";
-import { type Change, type Held, NO_SPARES, type Part } from "../objects.ts";
+import { type Change, type Held, type Part, PLAIN } from "../objects.ts";
 import { renderGuard, renderHairpin, renderMasquerade } from "./base-chains.ts";
 import { OWN, serviceChain } from "./chain-name.ts";
 import { IptablesCommands } from "./commands.ts";
@@ -17,9 +17,9 @@ const SERVICE_CHAIN = `nat ${OWN}SVC-`;
 /** The objects of iptables, for one family: our chains, and the jumps to them in other chains. */
 export class IptablesLayout implements Layout<Rules, IptablesCommands> {
   readonly base: readonly Part<Rules>[];
-  readonly isSpare = NO_SPARES.isSpare;
-  readonly most = NO_SPARES.most;
-  readonly remains = NO_SPARES.remains;
+  readonly after = PLAIN.after;
+  readonly isSpare = PLAIN.isSpare;
+  readonly most = PLAIN.most;
   readonly #options: RulesOptions;
 
   constructor(options: RulesOptions) {

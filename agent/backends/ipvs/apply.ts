@@ -3,8 +3,8 @@ import { IpvsTable } from "../../system/ipvs/ipvs-table.ts";
 import type { NftProcess } from "../../system/nft-process.ts";
 import { execLines } from "../../system/run-program.ts";
 import { writeSysctl } from "../../system/sysctl.ts";
+import type { Step } from "./commands.ts";
 import { vipDevice } from "./read.ts";
-import type { Step } from "./transaction.ts";
 
 /**
  * Runs the steps of a transaction in order. Rejects as `NftProcess.run`, `IpvsTable.run`, `DummyDevice` and `writeSysctl` do; the

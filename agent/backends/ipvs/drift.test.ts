@@ -1,215 +1,237 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import type { Family } from "../../../api/address.ts";
+import { ipvsBackend } from "../../../test/doubles/model-ipvs.ts";
 import { cidr } from "../../../test/generators/facts.ts";
 import { virtualService } from "../../../test/generators/services.ts";
+import type { VirtualService } from "../../plan/virtual-service.ts";
 import { finished } from "../backend.ts";
-import type { ServiceKey } from "../nft/service-key.ts";
-import { conflictsOf, IpvsBackend, IpvsRuleset } from "./backend.ts";
-import { diff, diffGarbage, markIdle } from "./diff.ts";
-import { compare } from "./drift.ts";
-import type { GuardOptions } from "./guard.ts";
-import { SETTINGS } from "./settings.ts";
-import {
-  type Depth,
-  type DestinationKey,
-  draining,
-  type KernelDestination,
-  type KernelServer,
-  type KernelState,
-  nothing,
-} from "./state.ts";
+import { differences, type Held } from "../objects.ts";
+import { type ObjectRuleset, TableTransaction } from "../table-backend.ts";
+import { kubeProxySuspect } from "./drift.ts";
+import { type GuardOptions, isBound } from "./guard.ts";
+import { type Content, IpvsLayout } from "./layout.ts";
+import { BESIDE, GUARD, guardDigest, heldOf, MISSING, SETTINGS_ID, UNBOUND } from "./listing.ts";
+import { marksOf, noSets } from "./nft-tables.ts";
+import { type Port, type PortKey, parseVip, type Vip, vipText } from "./vip.ts";
 
 const OPTIONS: GuardOptions = {
   family: "IPv4",
   clusterSetCidrs: [cidr("241.0.0.0/8")],
   masquerade: { mode: "none", podCidrs: [] },
 };
-const KEY: ServiceKey = "f100000a TCP 80";
+const BACKEND = ipvsBackend(OPTIONS);
+const LAYOUT = new IpvsLayout({ ...OPTIONS, scheduler: "rr" });
+/** 241.0.0.10. */
+const VIP = "f100000a";
+const HTTP: PortKey = "TCP 80";
+const TLS: PortKey = "TCP 443";
+const WEB = virtualService();
+const SECURE = virtualService({ portName: "https", port: 443 });
 
-/** Gives the service's server a destination. */
-function put({ servers }: KernelState, key: DestinationKey, destination: KernelDestination): void {
-  const server = servers.get(KEY);
-  if (server === undefined) throw new Error(`no server ${KEY}`);
-  const destinations = new Map(server.destinations).set(key, destination);
-  servers.set(KEY, { ...server, destinations });
+/** Makes the kernel hold what a ruleset takes now, and returns what was written. */
+function write(held: Held, ruleset: ObjectRuleset<Content>): string {
+  const tx = finished(BACKEND.diff(held, finished(ruleset.take())));
+  tx.settle(held);
+  return String(tx);
+}
+
+/** A kernel that a new agent with these services finds and writes to. */
+function start(held: Held, services: readonly VirtualService[]) {
+  const ruleset = BACKEND.ruleset();
+  ruleset.set("demo/serve", services);
+  return { held, ruleset, text: write(held, ruleset) };
 }
 
 /** A kernel with one service. */
-function world(): KernelState {
-  const state = nothing();
-  const ruleset = new IpvsRuleset("rr");
-  ruleset.set("demo/serve", [virtualService()]);
-  finished(diff(state, finished(ruleset.take()), OPTIONS)).settle(state);
-  return state;
+const world = (): Held => start(new Map(), [WEB]).held;
+
+/** Changes a VIP. */
+function edit(held: Held, change: (vip: Vip) => Partial<Vip>, hex = VIP): void {
+  const vip = parseVip(held.get(hex)?.digest);
+  held.set(hex, { digest: vipText({ ...vip, ...change(vip) }) ?? "" });
 }
 
-const taking = (weight: number): KernelDestination => ({ weight, plain: true, idle: false });
-const OTHER_TERMS = { scheduler: "lc", flags: 0x20, timeout: 0 };
+/** Changes a port, or deletes it. */
+function editPort(held: Held, change: (port: Port) => Port | undefined, key = HTTP): void {
+  edit(held, ({ ports }) => {
+    const changed = change(ports.get(key) ?? { owner: "ours" });
+    const others = [...ports].filter(([one]) => one !== key);
+    return { ports: new Map(changed === undefined ? others : [...others, [key, changed]]) };
+  });
+}
+
+/** Sets a destination of the service's server, in the text of its digest: a weight, `.` if it is idle, `!` if it is not plain. */
+function put(held: Held, key: string, weight: string): void {
+  const { digest = "" } = held.get(VIP) ?? {};
+  const others = digest.replace(new RegExp(`${key} [0-9.!]+,?`), "");
+  held.set(VIP, { digest: others.replace(/(\|wrr [^|]*\|)/, `$1${key} ${weight},`) });
+}
 
 /** The drift after an external change. */
-function told(harm: (found: KernelState) => void, depth: Depth = "all"): string[] {
-  const found = world();
+function told(harm: (found: Held) => void, before = world()): string[] {
+  const found = new Map(before);
   harm(found);
-  return compare(world(), found, OPTIONS, depth).map(({ reason, what }) => `${reason} ${what}`);
+  return BACKEND.compare(before, found).map(({ reason, what }) => `${reason} ${what}`);
 }
 
 describe("external changes of IPVS", () => {
   const SERVER = "server-changed TCP 241.0.0.10 80";
-  const GUARD = "guard-changed table ip csp-ipvs";
-  /** What another program does, what is told of it, and whether it is found although no destination is read. */
+  const GUARDED = "guard-changed table ip csp-ipvs";
   const CASES: readonly (readonly [
-    what: string,
-    harm: (found: KernelState) => void,
+    string,
+    harm: (found: Held) => void,
     told: readonly string[],
-    unread?: readonly string[],
   ])[] = [
     ["nothing", () => undefined, []],
     [
       "a deleted server",
-      ({ servers }) => servers.delete(KEY),
+      (found) => editPort(found, ({ served }) => ({ owner: "ours", served })),
       ["server-missing TCP 241.0.0.10 80"],
     ],
     [
       "a server with other terms",
-      ({ servers }) => {
-        const destinations = servers.get(KEY)?.destinations ?? new Map();
-        servers.set(KEY, { terms: OTHER_TERMS, destinations });
-      },
+      (found) =>
+        editPort(found, ({ server, ...port }) => ({
+          ...port,
+          server: server && { ...server, terms: { scheduler: "lc", flags: 0x20, timeout: 0 } },
+        })),
       [SERVER],
     ],
-    ["a deleted VIP", ({ vips }) => vips.clear(), ["vip-missing 241.0.0.10"]],
+    [
+      "a deleted VIP",
+      (found) => edit(found, () => ({ isOnDevice: false })),
+      ["vip-missing 241.0.0.10"],
+    ],
     [
       "a deleted table",
-      (found) => Object.assign(found, { rules: [] }),
+      (found) => {
+        found.set(GUARD, { digest: MISSING });
+        editPort(found, (port) => ({ ...port, served: undefined }));
+      },
       ["guard-missing table ip csp-ipvs"],
     ],
-    ["a longer table", (found) => Object.assign(found, { rules: [...found.rules, ""] }), [GUARD]],
-    ["a deleted element of the guard", ({ sets }) => sets.served.clear(), [GUARD]],
-    ["a weight taken away", (found) => put(found, "0a01000b 8080", taking(0)), [SERVER], []],
-    ["another weight", (found) => put(found, "0a01000b 8080", taking(7)), [SERVER], []],
-    ["one that takes connections", (found) => put(found, "0a090909 80", taking(1)), [SERVER], []],
-    ["one that takes none", (found) => put(found, "0a090909 80", taking(0)), [SERVER], []],
+    [
+      "a longer table",
+      (found) => {
+        const rules = [...marksOf(OPTIONS), ""];
+        found.set(GUARD, { digest: guardDigest(OPTIONS, rules, false) });
+      },
+      [GUARDED],
+    ],
+    [
+      "a deleted element of the guard",
+      (found) => editPort(found, (port) => ({ ...port, served: undefined })),
+      [GUARDED],
+    ],
+    [
+      "an element of the guard too many",
+      (found) => edit(found, () => ({ isExplicit: true })),
+      [GUARDED],
+    ],
+    ["a weight taken away", (found) => put(found, "0a010001 8080", "0"), [SERVER]],
+    ["another weight", (found) => put(found, "0a010001 8080", "7"), [SERVER]],
+    ["other settings", (found) => put(found, "0a010001 8080", "1!"), [SERVER]],
+    ["one that takes connections", (found) => put(found, "0a090909 80", "1"), [SERVER]],
+    ["one that takes none", (found) => put(found, "0a090909 80", "0"), [SERVER]],
   ];
-  for (const [what, harm, drift, unread = drift] of CASES) {
-    test(`${what}: ${drift.join() || "no drift"}`, () => {
-      assert.deepEqual(told(harm), drift);
-      assert.deepEqual(told(harm, new Set([KEY])), drift);
-      assert.deepEqual(
-        told(harm, new Set()),
-        unread,
-        "destinations count only where they were read",
-      );
-    });
+  for (const [what, harm, drift] of CASES) {
+    test(`${what}: ${drift.join() || "no drift"}`, () => assert.deepEqual(told(harm), drift));
   }
 
+  test("destinations that were not read count as unchanged", () => {
+    const held = world();
+    const { terms } = parseVip(held.get(VIP)?.digest).ports.get(HTTP)?.server ?? assert.fail();
+    const name = { family: "IPv4", address: VIP, protocol: "TCP", port: 80 } as const;
+    const sets = { ...noSets(), served: new Map([[`${VIP} TCP 80`, "demo/serve"]]) };
+    const found = (destinations: readonly [] | undefined) =>
+      heldOf(
+        OPTIONS,
+        {
+          servers: new Map([[{ ...name, ...terms }, destinations]]),
+          ...{ onDevice: new Set([VIP]), sets, guard: "bound", wrong: [] },
+        },
+        held,
+      );
+    assert.deepEqual(differences(held, found(undefined)), []);
+    assert.deepEqual(BACKEND.compare(held, found([]))[0]?.reason, "server-changed");
+  });
+
   test("a changed sysctl, by its name, and only once", () => {
-    const [before, found] = [world(), world()];
-    const setting = SETTINGS[0] ?? assert.fail();
-    found.wrong = [setting];
-    assert.deepEqual(compare(before, found, OPTIONS, new Set()), [
-      { reason: "setting-changed", what: "net.ipv4.vs.conntrack" },
-    ]);
-    assert.deepEqual(compare(found, found, OPTIONS), []);
+    const wrong = (found: Held) => found.set(SETTINGS_ID, { digest: "net.ipv4.vs.conntrack" });
+    assert.deepEqual(told(wrong), ["setting-changed net.ipv4.vs.conntrack"]);
+    const before = world();
+    wrong(before);
+    assert.deepEqual(
+      told(() => undefined, before),
+      [],
+    );
   });
 
   test("a draining destination that is deleted, or gets connections again", () => {
-    const seen = (now: KernelDestination | undefined) => {
-      const [before, found] = [world(), world()];
-      put(before, "0a090909 80", taking(0));
-      if (now !== undefined) put(found, "0a090909 80", now);
-      return compare(before, found, OPTIONS).map(({ reason }) => reason);
-    };
-    assert.deepEqual(seen(undefined), ["server-changed"]);
-    assert.deepEqual(seen({ weight: 0, plain: true, idle: true }), []);
-    assert.deepEqual(seen(taking(1)), ["server-changed"]);
+    const before = world();
+    put(before, "0a090909 80", "0");
+    const now = (weight: string | undefined) =>
+      told((found) => {
+        if (weight === undefined) found.set(VIP, { digest: world().get(VIP)?.digest ?? "" });
+        else put(found, "0a090909 80", weight);
+      }, before);
+    assert.deepEqual(now(undefined), ["server-changed TCP 241.0.0.10 80"]);
+    assert.deepEqual(now("0."), []);
+    assert.deepEqual(now("1"), ["server-changed TCP 241.0.0.10 80"]);
   });
 
   test("with kube-proxy's device, a deleted server has kube-proxy as suspect, with the configuration that fixes it", () => {
-    const found = { ...world(), servers: new Map(), vips: new Set<string>(), kubeProxy: true };
-    const drift = compare(world(), found, OPTIONS);
-    const suspect = "kube-proxy in ipvs mode: its ipvs.excludeCIDRs must hold 241.0.0.0/8";
-    assert.deepEqual(drift, [
+    const before = world();
+    const held = new Map(before);
+    edit(held, () => ({ isOnDevice: false }));
+    editPort(held, ({ served }) => ({ owner: "ours", served }));
+    const suspect = kubeProxySuspect(OPTIONS.clusterSetCidrs);
+    assert.match(suspect, /its ipvs\.excludeCIDRs must hold 241\.0\.0\.0\/8$/);
+    assert.deepEqual(LAYOUT.drift([VIP], before, { held, suspect: () => suspect }), [
       { reason: "server-missing", what: "TCP 241.0.0.10 80", suspect },
       { reason: "vip-missing", what: "241.0.0.10" },
     ]);
   });
 });
 
-const TERMS = { scheduler: "rr", flags: 0x20, timeout: 0 };
-const A: DestinationKey = "0a01000b 8080";
-const B: DestinationKey = "0a02000b 8080";
-
-function destination(weight: number, idle = false): KernelDestination {
-  return { weight, plain: true, idle };
-}
-
-/** A server with one destination that we drain, and one that gets connections. */
-const server: KernelServer = {
-  terms: TERMS,
-  destinations: new Map([
-    [A, destination(0)],
-    [B, destination(1)],
-  ]),
-};
-
-/** The destinations after the kernel has reported these. */
-function after(...found: readonly (readonly [DestinationKey, KernelDestination])[]) {
-  return Object.fromEntries(markIdle(server, new Map(found)).destinations);
-}
-
-describe("draining destinations", () => {
-  test("are idle when their last connection has ended, or when another program deleted them", () => {
-    const takes = [B, destination(1)] as const;
-    for (const found of [[takes, [A, destination(0, true)] as const], [takes]]) {
-      const { [A]: one } = after(...found);
-      assert.deepEqual(one, destination(0, true));
-    }
-    assert.equal(after(takes, [A, destination(0)])[A]?.idle, false);
-  });
-
-  test("are not those whose weight another program set to 0", () => {
-    const found = after([A, destination(0)], [B, destination(0, true)]);
-    assert.deepEqual(found[B], destination(1));
-  });
-
-  test("are not idle if another program gave them a weight; added destinations do not count", () => {
-    const found = after([A, destination(5)], ["0a09090a 80", destination(0, true)]);
-    assert.deepEqual(Object.keys(found), [A, B]);
-    assert.deepEqual(found[A], destination(0));
-  });
-});
-
-const OTHER: ServiceKey = "f100000a TCP 443";
 /** Another program's: it has no mark of ours. */
-const FOREIGN: KernelServer = {
-  terms: { scheduler: "lc", flags: 0, timeout: 0 },
-  destinations: new Map([["c6120009 9", { weight: 1, plain: true, idle: false }]]),
+const FOREIGN: Port = {
+  owner: "foreign",
+  server: {
+    terms: { scheduler: "lc", flags: 0, timeout: 0 },
+    destinations: new Map([["c6120009 9", { weight: 1, isPlain: true, isIdle: false }]]),
+  },
 };
-const WEB = virtualService();
-const TLS = virtualService({ portName: "https", port: 443 });
+
+/** A kernel with these ports of other agents and programs. */
+function having(ports: Readonly<Record<string, Port>>, hex = VIP): Held {
+  const vip = { isOnDevice: false, isExplicit: false, isLeaving: false };
+  const all = new Map(Object.entries(ports) as [PortKey, Port][]);
+  return new Map([[hex, { digest: vipText({ ...vip, ports: all }) ?? "" }]]);
+}
+
+/** The port of a VIP, as it is held. */
+function portIn(held: Held, key: PortKey, hex = VIP): Port | undefined {
+  return parseVip(held.get(hex)?.digest).ports.get(key);
+}
 
 /** A new agent on a kernel with a foreign server in the place of the first service. */
-function blocked() {
-  const state: KernelState = nothing();
-  state.servers.set(KEY, FOREIGN);
-  const ruleset = new IpvsRuleset("rr");
-  ruleset.set("demo/serve", [WEB, TLS]);
-  const tx = finished(diff(state, finished(ruleset.take()), OPTIONS));
-  tx.settle(state);
-  return { state, ruleset, text: String(tx) };
-}
+const blocked = () => start(having({ [HTTP]: FOREIGN }), [WEB, SECURE]);
 
 describe("a foreign server in the place of ours", () => {
   test("is not changed, the guard admits nothing to it, and the import's other port is served", () => {
-    const { state, text } = blocked();
+    const { held, text } = blocked();
     assert.doesNotMatch(text, /-server TCP 241\.0\.0\.10 80 |-destination TCP 241\.0\.0\.10 80 /);
-    assert.deepEqual([...state.sets.served.keys()], [OTHER]);
-    assert.equal(state.servers.get(KEY), FOREIGN);
+    assert.equal(portIn(held, TLS)?.served, "demo/serve");
+    const { blocked: service, ...rest } = portIn(held, HTTP) ?? {};
+    assert.equal(service, "demo/serve:http");
+    assert.deepEqual(rest, { ...FOREIGN, served: undefined });
   });
 
   test("is reported with its settings and the command that removes it, in either family", () => {
-    const { state } = blocked();
-    assert.deepEqual(conflictsOf(state, "IPv4"), [
+    const { held } = blocked();
+    assert.deepEqual(LAYOUT.conflicts(held), [
       {
         importKey: "demo/serve",
         servicePort: "demo/serve:http",
@@ -219,105 +241,92 @@ describe("a foreign server in the place of ours", () => {
           "demo/serve:http: another program's virtual server exists at TCP 241.0.0.10:80 (scheduler lc, to 198.18.0.9:9). If it is not needed: ipvsadm -D -t 241.0.0.10:80",
       },
     ]);
-    const six = nothing();
-    const taken = { importKey: "demo/serve", servicePort: "demo/serve:s" } as const;
-    six.blocked.set(`fd000241${"0".repeat(23)}1 SCTP 7`, taken);
-    assert.match(
-      conflictsOf(six, "IPv6")[0]?.message ?? "",
-      /no destination.*ipvsadm -D --sctp-service \[fd00:241::1\]:7$/,
-    );
+    const six = new IpvsLayout({ ...OPTIONS, family: "IPv6" satisfies Family, scheduler: "rr" });
+    const taken = { ...FOREIGN, blocked: "demo/serve:s" };
+    const [conflict] = six.conflicts(having({ "SCTP 7": taken }, `fd000241${"0".repeat(23)}1`));
+    assert.match(conflict?.message ?? "", /ipvsadm -D --sctp-service \[fd00:241::1\]:7$/);
   });
 
   test("causes no transaction once it is reported, and neither does garbage", () => {
-    const { state } = blocked();
-    const again = new IpvsRuleset("rr");
-    again.set("demo/serve", [WEB, TLS]);
-    assert.ok(finished(diff(state, finished(again.take()), OPTIONS)).empty);
-    assert.ok(diffGarbage(state, draining(state), new Map(), false, OPTIONS).empty);
+    const { held } = blocked();
+    assert.equal(start(held, [WEB, SECURE]).text, "");
+    const found = new Map(held);
+    editPort(found, (port) => ({ ...port, blocked: undefined }));
+    assert.equal(LAYOUT.garbage(held, found).deletes.size, 0);
   });
 
   test("is replaced by ours after its deletion is detected", () => {
-    const { state, ruleset } = blocked();
-    const found = { ...state, servers: new Map(state.servers) };
-    found.servers.delete(KEY);
-    assert.deepEqual(compare(state, found, OPTIONS, new Set()), [
-      { reason: "server-freed", what: "TCP 241.0.0.10 80" },
-    ]);
-    state.servers.delete(KEY);
-    ruleset.set("demo/serve", [WEB, TLS]);
-    const tx = finished(diff(state, finished(ruleset.take()), OPTIONS));
-    assert.match(String(tx), /new-server TCP 241\.0\.0\.10 80 wrr/);
-    tx.settle(state);
-    assert.deepEqual(conflictsOf(state, "IPv4"), []);
+    const { held } = blocked();
+    assert.deepEqual(
+      told((found) => editPort(found, () => undefined), held),
+      ["server-freed TCP 241.0.0.10 80"],
+    );
+    editPort(held, () => undefined);
+    assert.match(start(held, [WEB, SECURE]).text, /new-server TCP 241\.0\.0\.10 80 wrr/);
+    assert.deepEqual(LAYOUT.conflicts(held), []);
   });
 
   test("is not reported for a service that is no longer desired", () => {
-    const { state, ruleset } = blocked();
-    ruleset.set("demo/serve", [TLS]);
-    finished(diff(state, finished(ruleset.take()), OPTIONS)).settle(state);
-    assert.equal(state.blocked.size, 0);
-    assert.equal(state.servers.get(KEY), FOREIGN);
+    const { held, ruleset } = blocked();
+    ruleset.set("demo/serve", [SECURE]);
+    write(held, ruleset);
+    assert.deepEqual(LAYOUT.conflicts(held), []);
+    assert.deepEqual(portIn(held, HTTP)?.server, FOREIGN.server);
   });
 
   test("may be at an explicit VIP that no device or rule of ours has; one with our mark there is used if desired, and else left alone", () => {
     const vip = "1.2.3.4";
-    const [web, tls]: ServiceKey[] = ["01020304 TCP 80", "01020304 TCP 443"];
-    const state = nothing();
-    const { terms } = FOREIGN;
-    state.servers.set("01020304 TCP 80", { terms, destinations: new Map(), far: true });
-    const marked = { terms: { ...terms, flags: 32 }, destinations: new Map(), far: true } as const;
-    state.servers.set("01020304 TCP 443", marked);
-    state.servers.set("01020304 TCP 99", marked);
-    const ruleset = new IpvsRuleset("rr");
-    ruleset.set("demo/serve", [
-      { ...WEB, vips: [vip] },
-      { ...TLS, vips: [vip] },
-    ]);
-    const tx = finished(diff(state, finished(ruleset.take()), OPTIONS));
-    assert.match(String(tx), /^set-server TCP 1\.2\.3\.4 443 /m);
-    assert.doesNotMatch(String(tx), /-server TCP 1\.2\.3\.4 (80|99)/);
-    tx.settle(state);
-    assert.deepEqual([...state.blocked.keys()], [web]);
-    assert.deepEqual([...state.sets.served.keys()], [tls]);
-    assert.match(conflictsOf(state, "IPv4")[0]?.message ?? "", /\(scheduler lc\)/);
-    assert.deepEqual(compare(state, { ...state, servers: new Map(state.servers) }, OPTIONS), []);
+    const unread = { terms: { scheduler: "lc", flags: 0, timeout: 0 }, destinations: new Map() };
+    const marked = { terms: { ...unread.terms, flags: 32 }, destinations: new Map() };
+    const far: Port = { owner: "far", server: marked };
+    const before = having(
+      { [HTTP]: { owner: "foreign", server: unread }, [TLS]: far, "TCP 99": far },
+      "01020304",
+    );
+    const at = (service: VirtualService) => ({ ...service, vips: [vip] });
+    const { held, text } = start(before, [at(WEB), at(SECURE)]);
+    assert.match(text, /^set-server TCP 1\.2\.3\.4 443 /m);
+    assert.doesNotMatch(text, /-server TCP 1\.2\.3\.4 (80|99)/);
+    assert.equal(portIn(held, HTTP, "01020304")?.blocked, "demo/serve:http");
+    assert.equal(portIn(held, TLS, "01020304")?.served, "demo/serve");
+    assert.match(LAYOUT.conflicts(held)[0]?.message ?? "", /\(scheduler lc\)/);
+    assert.deepEqual(
+      told(() => undefined, held),
+      [],
+    );
   });
 
   test("that lost our mark is ours, as long as the guard admits connections to it", () => {
-    const { state, ruleset } = blocked();
-    const existing = state.servers.get(OTHER) ?? assert.fail();
-    state.servers.set(OTHER, { ...existing, terms: { ...existing.terms, flags: 0 } });
-    ruleset.set("demo/serve", [WEB, TLS]);
-    const tx = finished(diff(state, finished(ruleset.take()), OPTIONS));
-    assert.match(String(tx), /set-server TCP 241\.0\.0\.10 443 wrr flags 32/);
+    const { held } = blocked();
+    const { server } = portIn(held, TLS) ?? {};
+    const terms = { scheduler: "wrr", flags: 0, timeout: 0 };
+    editPort(held, (port) => ({ ...port, server: server && { ...server, terms } }), TLS);
+    assert.match(start(held, [WEB, SECURE]).text, /set-server TCP 241\.0\.0\.10 443 wrr flags 32/);
   });
 });
 
 /** Rules that keep iptables' DNAT and kube-proxy's NodePorts from translating VIPs. */
-const BOUND = /dnat to ip daddr/;
-
-/** One pass on a kernel in this state: the transaction, and the state after it. */
-function sync(backend: IpvsBackend, state: KernelState) {
-  const ruleset = backend.ruleset();
-  ruleset.set("demo/serve", [virtualService()]);
-  const tx = finished(backend.diff(state, finished(ruleset.take())));
-  tx.settle(state);
-  return { tx: String(tx), state };
-}
+const BOUND_RULE = /dnat to ip daddr/;
 
 describe("a node with rules of another backend", () => {
   test("lets these translate VIPs until they are removed", () => {
-    const backend = new IpvsBackend({ ...OPTIONS, scheduler: "rr" });
-    const { tx, state } = sync(backend, { ...nothing(), shared: true });
-    assert.doesNotMatch(tx, BOUND);
-    assert.equal(sync(backend, state).tx, "");
-    const bound = diffGarbage(state, [], new Map(), true, OPTIONS);
-    assert.match(String(bound), BOUND);
+    const beside = guardDigest(OPTIONS, [], true);
+    const { held, text } = start(new Map([[GUARD, { digest: beside }]]), [WEB]);
+    assert.doesNotMatch(text, BOUND_RULE);
+    assert.equal(start(held, [WEB]).text, "");
+    const rules = marksOf({ ...OPTIONS, unbound: true });
+    assert.ok(!isBound(rules));
+    assert.equal(held.get(GUARD)?.digest, guardDigest(OPTIONS, rules, true));
+    assert.equal(held.get(GUARD)?.digest, `${UNBOUND}${BESIDE}`);
+    const found = new Map(held).set(GUARD, { digest: guardDigest(OPTIONS, rules, false) });
+    assert.deepEqual(BACKEND.compare(held, found), [], "no drift");
+    const change = LAYOUT.garbage(held, found);
+    const tx = new TableTransaction(change, LAYOUT.commands(change, held));
+    assert.match(String(tx), BOUND_RULE);
     // What is served stays served: the table is written as a whole.
-    assert.match(String(bound), /add element ip csp-ipvs served \{ 241\.0\.0\.10 \. tcp \. 80/);
-    assert.doesNotMatch(String(bound), /delete element/);
-    bound.settle(state);
-    assert.equal(state.shared, false);
-    assert.equal(sync(backend, state).tx, "");
+    assert.match(String(tx), /add element ip csp-ipvs served \{ 241\.0\.0\.10 \. tcp \. 80/);
+    assert.doesNotMatch(String(tx), /delete element/);
+    tx.settle(held);
+    assert.equal(start(held, [WEB]).text, "");
   });
 });

@@ -1,37 +1,54 @@
-import { addressFromHex, type Family } from "../../../api/address.ts";
+import { addressFromHex } from "../../../api/address.ts";
 import type { Cidr } from "../../../api/cidr.ts";
 import type { Drift } from "../backend.ts";
-import type { ServiceKey } from "../nft/service-key.ts";
-import type { GuardOptions } from "./guard.ts";
-import { guardTable } from "./nft-tables.ts";
+import type { Held } from "../objects.ts";
+import { BESIDE, GUARD, MISSING, RIGHT, SETTINGS_ID } from "./listing.ts";
 import {
-  type Depth,
   isMarked,
-  isOurs,
-  type KernelServer,
-  type KernelState,
-  sameTerms,
-  serverName,
-} from "./state.ts";
+  isSameTerms,
+  type Port,
+  type PortKey,
+  parseVip,
+  type Vip,
+  type VirtualServer,
+} from "./vip.ts";
+
+/** A VIP, as it was held and as it was found. */
+interface Compared {
+  readonly hex: string;
+  readonly before: Vip;
+  readonly found: Vip;
+}
 
 /**
- * What other programs changed between two reads without a transaction of ours in between, with kube-proxy as the suspect of deleted
- * servers if it is on the node. What was not read counts as unchanged. PURE.
+ * What other programs changed in these objects between two readings without a transaction of ours in between. `table`: the guard's; `suspect`: of deleted
+ * servers. PURE.
  */
 export function compare(
-  before: KernelState,
-  found: KernelState,
-  { family, clusterSetCidrs }: Pick<GuardOptions, "family" | "clusterSetCidrs">,
-  depth: Depth = "all",
+  ids: readonly string[],
+  before: Held,
+  found: Held,
+  table: string,
+  suspect: string | undefined,
 ): Drift[] {
-  const suspect = found.kubeProxy && { suspect: kubeProxySuspect(clusterSetCidrs) };
+  const vips = ids
+    .filter((id) => id !== GUARD && id !== SETTINGS_ID)
+    .map((hex): Compared => {
+      const [was, is] = [before, found].map((held) => parseVip(held.get(hex)?.digest));
+      return { hex, before: was as Vip, found: is as Vip };
+    });
   return [
-    ...compareServers(before, found, family, depth).map((drift) =>
-      drift.reason === "server-missing" ? { ...drift, ...suspect } : drift,
-    ),
-    ...compareVips(before, found),
-    ...compareGuard(before, found, family),
-    ...compareSettings(before, found),
+    ...vips
+      .flatMap(serverDrift)
+      .map((drift) =>
+        drift.reason === "server-missing" && suspect !== undefined ? { ...drift, suspect } : drift,
+      ),
+    ...vips.flatMap(({ hex, before, found }): Drift[] => {
+      const isGone = before.isOnDevice && !found.isOnDevice;
+      return isGone ? [{ reason: "vip-missing", what: addressFromHex(hex).text }] : [];
+    }),
+    ...guardDrift([before, found].map(guardKind), vips, table),
+    ...settingDrift(before, found),
   ];
 }
 
@@ -41,69 +58,72 @@ export function kubeProxySuspect(clusterSetCidrs: readonly Cidr[]): string {
   return `kube-proxy in ipvs mode: its ipvs.excludeCIDRs must hold ${ranges}`;
 }
 
-function compareServers(
-  before: KernelState,
-  found: KernelState,
-  family: Family,
-  depth: Depth,
-): Drift[] {
-  const drift: Drift[] = [];
-  for (const [key, server] of before.servers) {
-    if (!isOurs(before, key) || server.far) continue;
-    const now = found.servers.get(key);
-    const what = serverText(key, family);
-    if (now === undefined) drift.push({ reason: "server-missing", what });
-    else if (!isAlike(server, now, depth === "all" || depth.has(key)))
-      drift.push({ reason: "server-changed", what });
+function serverDrift({ hex, before, found }: Compared): Drift[] {
+  return [...before.ports].flatMap(([key, port]): Drift[] => {
+    const reason = portDrift(port, found.ports.get(key)?.server);
+    return reason === undefined ? [] : [{ reason, what: serverText(hex, key) }];
+  });
+}
+
+function portDrift(
+  { owner, server, blocked }: Port,
+  now: VirtualServer | undefined,
+): Drift["reason"] | undefined {
+  if (owner === "foreign") {
+    const isFreed = now === undefined || isMarked(now.terms);
+    return blocked !== undefined && isFreed ? "server-freed" : undefined;
   }
-  for (const key of before.blocked.keys()) {
-    const now = found.servers.get(key);
-    if (now === undefined || isMarked(now.terms))
-      drift.push({ reason: "server-freed", what: serverText(key, family) });
-  }
-  return drift;
+  if (owner === "far" || server === undefined) return undefined;
+  if (now === undefined) return "server-missing";
+  return isAlike(server, now) ? undefined : "server-changed";
 }
 
 /** The kernel deletes no destination by itself, so any difference was caused by another program. */
-function isAlike(before: KernelServer, now: KernelServer, whole: boolean): boolean {
-  if (!sameTerms(before.terms, now.terms)) return false;
-  if (!whole) return true;
-  const [were, are] = [before.destinations, now.destinations];
-  const isKept = [...were].every(([key, { weight, plain }]) => {
-    const found = are.get(key);
-    return found?.weight === weight && (weight === 0 || found.plain === plain);
+function isAlike(before: VirtualServer, now: VirtualServer): boolean {
+  if (!isSameTerms(before.terms, now.terms)) return false;
+  if (before.destinations.size !== now.destinations.size) return false;
+  return before.destinations.entries().every(([key, { weight, isPlain }]) => {
+    const found = now.destinations.get(key);
+    return found?.weight === weight && (weight === 0 || found.isPlain === isPlain);
   });
-  return isKept && [...are.keys()].every((key) => were.has(key));
 }
 
-function compareVips(before: KernelState, found: KernelState): Drift[] {
-  const missing = [...before.vips].filter((vip) => !found.vips.has(vip));
-  return missing.map((vip) => ({ reason: "vip-missing", what: addressFromHex(vip).text }));
+/** `bound`, `unbound`, `broken` or `missing`. */
+function guardKind(held: Held): string {
+  return held.get(GUARD)?.digest.replace(BESIDE, "") ?? MISSING;
 }
 
-function compareGuard(before: KernelState, found: KernelState, family: Family): Drift[] {
-  const what = `table ${guardTable(family)}`;
-  if (before.rules.length === 0) return [];
-  if (found.rules.length === 0) return [{ reason: "guard-missing", what }];
-  const same = before.rules.join("\n") === found.rules.join("\n");
-  return same && sameSets(before, found) ? [] : [{ reason: "guard-changed", what }];
+function guardDrift(
+  [before, found]: readonly string[],
+  vips: readonly Compared[],
+  table: string,
+): Drift[] {
+  const what = `table ${table}`;
+  if (before === MISSING) return [];
+  if (found === MISSING) return [{ reason: "guard-missing", what }];
+  const isSame = before === found && vips.every(({ before, found }) => isSameGuard(before, found));
+  return isSame ? [] : [{ reason: "guard-changed", what }];
 }
 
-function sameSets({ sets: a }: KernelState, { sets: b }: KernelState): boolean {
-  const alike = (one: ReadonlySet<string>, other: ReadonlySet<string>) =>
-    one.symmetricDifference(other).size === 0;
-  const served = [...a.served].every(([key, text]) => b.served.get(key) === text);
-  const size = a.served.size === b.served.size;
-  return served && size && alike(a.explicit, b.explicit);
+/** Whether the guard's sets have the same of a VIP. */
+function isSameGuard(before: Vip, found: Vip): boolean {
+  if (before.isExplicit !== found.isExplicit) return false;
+  const keys = new Set<PortKey>([...before.ports.keys(), ...found.ports.keys()]);
+  return keys
+    .values()
+    .every((key) => before.ports.get(key)?.served === found.ports.get(key)?.served);
 }
 
-function compareSettings(before: KernelState, found: KernelState): Drift[] {
-  const known = new Set(before.wrong.map(({ name }) => name));
-  const news = found.wrong.filter(({ name }) => !known.has(name));
-  return news.map(({ name }) => ({ reason: "setting-changed", what: name }));
+function settingDrift(before: Held, found: Held): Drift[] {
+  const [known, wrong] = [before, found].map((held) => {
+    const { digest = RIGHT } = held.get(SETTINGS_ID) ?? {};
+    return digest === RIGHT ? [] : digest.split(",");
+  });
+  const news = wrong?.filter((name) => !known?.includes(name)) ?? [];
+  return news.map((what) => ({ reason: "setting-changed", what }));
 }
 
-function serverText(key: ServiceKey, family: Family): string {
-  const { address, protocol, port } = serverName(key, family);
-  return `${protocol} ${addressFromHex(address).text} ${port}`;
+function serverText(hex: string, key: PortKey): string {
+  const [protocol, port] = key.split(" ");
+  return `${protocol} ${addressFromHex(hex).text} ${port}`;
 }

@@ -8,7 +8,8 @@ import { NftCommits } from "../../system/nft-commits.ts";
 import type { ConnectionCounters, KernelReader, Limits } from "../backend.ts";
 import type { BackendConfig, BackendKind, ReadyBackend } from "../backend-kind.ts";
 import type { Requirements } from "../requirements.ts";
-import { IpvsBackend } from "./backend.ts";
+import { TableBackend } from "../table-backend.ts";
+import { Ipvs } from "./kernel.ts";
 import { type KubeProxyReport, kubeProxyObjection } from "./kube-proxy.ts";
 import { probeServer } from "./probe.ts";
 import { readCounts } from "./read.ts";
@@ -59,7 +60,7 @@ function ready(config: BackendConfig): ReadyBackend {
     variant: {},
     requirements: REQUIREMENTS,
     open: (family, clusterSetCidrs, options) => {
-      const backend = new IpvsBackend({
+      const dataplane = new Ipvs({
         ...{ family, clusterSetCidrs, masquerade: { mode, podCidrs }, scheduler },
         ...options,
         commits,
@@ -68,7 +69,7 @@ function ready(config: BackendConfig): ReadyBackend {
         counts: (services: readonly VirtualService[], end?: AbortSignal) =>
           readCounts(family, services, end),
       };
-      return { backend, counters, reader: { held: heldBy(counters) } };
+      return { backend: new TableBackend(dataplane), counters, reader: { held: heldBy(counters) } };
     },
     limits: (family) => trials.limits(family),
     watch: (objected) => watchKubeProxy(config, readKubeProxy, systemClock, objected),

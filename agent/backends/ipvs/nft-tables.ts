@@ -4,9 +4,21 @@ import { type Chain, commentsOf, hooksOf, replaceTable, WORDS } from "../nft/cha
 import { elementLines } from "../nft/elements.ts";
 import type { ServiceKey } from "../nft/service-key.ts";
 import { type GuardOptions, guardChains } from "./guard.ts";
-import { type GuardSets, noSets, serverName } from "./state.ts";
 
 /** Our nftables tables of one family, which are always written together: the guard, and with IPv4 the ARP rules. */
+
+/** The elements of the guard's sets. */
+export interface GuardSets {
+  /** Virtual servers that get new connections, and the import of each. */
+  readonly served: Map<ServiceKey, string>;
+  /** VIPs outside of the ClusterSet CIDR. */
+  readonly explicit: Set<string>;
+}
+
+/** Sets without elements. */
+export function noSets(): GuardSets {
+  return { served: new Map(), explicit: new Set() };
+}
 
 /** `ip csp-ipvs`: the guard's table, as nft names it. */
 export function guardTable(family: Family): string {
@@ -50,7 +62,7 @@ export function renderTables(options: GuardOptions, sets: GuardSets): string {
 export function renderElements(family: Family, before: GuardSets, after: GuardSets): string[] {
   const text = (hex: string) => addressFromHex(hex).text;
   const server = (key: ServiceKey) => {
-    const { address, protocol, port } = serverName(key, family);
+    const [address = "", protocol = "", port] = key.split(" ");
     return `${text(address)} . ${protocol.toLowerCase()} . ${port}`;
   };
   const guard = guardTable(family);

@@ -5,8 +5,8 @@ import type { Scheduler } from "../../../api/scheduler.ts";
 import { CodedError, codeOf } from "../../../common/errors.ts";
 import { IpvsTable } from "../../system/ipvs/ipvs-table.ts";
 import { execLines } from "../../system/run-program.ts";
-import { renderTables } from "./nft-tables.ts";
-import { MARK, noSets } from "./state.ts";
+import { noSets, renderTables } from "./nft-tables.ts";
+import { MARK } from "./vip.ts";
 
 /** Addresses for documentation (RFC 5737, RFC 3849). */
 const UNASSIGNED = { IPv4: "c0000201", IPv6: `20010db8${"0".repeat(23)}1` } as const;

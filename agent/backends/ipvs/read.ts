@@ -1,82 +1,69 @@
 import { addressFromHex, type Family } from "../../../api/address.ts";
-import { type Cidr, containsAny } from "../../../api/cidr.ts";
 import type { VirtualService } from "../../plan/virtual-service.ts";
 import { VIP_DEVICE } from "../../system/addresses.ts";
 import { IpvsTable } from "../../system/ipvs/ipvs-table.ts";
 import type { ListedDestination, Server } from "../../system/ipvs/object.ts";
 import { DummyDevice } from "../../system/link/dummy-device.ts";
+import { listTable } from "../../system/nft-table.ts";
+import { allRules } from "../../system/nftables/listing.ts";
 import { readSysctl } from "../../system/sysctl.ts";
 import type { DestinationCount } from "../backend.ts";
-import { digitsOf, type ServiceKey, serviceKey } from "../nft/service-key.ts";
+import { digitsOf } from "../nft/service-key.ts";
+import type { GuardOptions } from "./guard.ts";
 import { KUBE_PROXY_DEVICE } from "./kube-proxy.ts";
-import type { GuardListing } from "./list.ts";
+import { type GuardListing, isOurAddress, type Listing, setsOf } from "./listing.ts";
+import { hooksIn, noSets, tablesOf } from "./nft-tables.ts";
 import { isRight, releaseOf, SETTINGS, type Setting } from "./settings.ts";
-import {
-  type Depth,
-  type DestinationKey,
-  destinationKey,
-  destinationText,
-  isMarked,
-  type KernelDestination,
-  type KernelState,
-  nothing,
-  serverName,
-} from "./state.ts";
+import { destinationKey, destinationText, isMarked } from "./vip.ts";
 
 /** The device with the VIPs. */
 export const vipDevice = new DummyDevice(VIP_DEVICE);
 
 /**
- * Reads back everything of ours, and all foreign virtual servers, because one may be in the place of ours (`isOurs`). An address
- * is ours if it is in a ClusterSet CIDR, on our device or in the guard, which has it before the device does. `guard`: our tables.
- * Rejects as `IpvsTable` and `DummyDevice` do, and with the signal's reason.
+ * All virtual servers of the family, foreign ones included, because one may be in the place of ours; if `deep`, with the destinations of those with our mark or
+ * on our addresses. Rejects as `IpvsTable` does.
  */
-export async function readBack(
-  family: Family,
-  clusterSetCidrs: readonly Cidr[],
-  { sets, rules }: Pick<GuardListing, "sets" | "rules">,
-  depth: Depth,
+export async function readServers(
+  options: GuardOptions,
+  addresses: Pick<Listing, "onDevice" | "sets">,
+  deep: boolean,
   stop?: AbortSignal,
-): Promise<KernelState> {
-  const vips = new Set(await vipDevice.addresses(family));
+): Promise<Map<Server, ListedDestination[] | undefined>> {
   const table = new IpvsTable();
-  const isNear = ({ address }: Server) =>
-    vips.has(address) ||
-    sets.explicit.has(address) ||
-    containsAny(clusterSetCidrs, { family, text: "", hex: address });
-  const isRead = (one: Server) =>
-    depth === "all" ? isNear(one) || isMarked(one) : depth.has(serviceKey(one));
-  const servers = (await table.servers()).filter((one) => one.family === family);
-  const read = await table.destinations(servers.filter(isRead), stop);
-  const [wrong, kubeProxy] = [await wrongSettings(), await isBesideKubeProxy()];
-  stop?.throwIfAborted();
-  const state: KernelState = { ...nothing(), wrong, kubeProxy, sets, rules, vips };
-  for (const server of servers) {
-    const { scheduler, flags, timeout } = server;
-    state.servers.set(serviceKey(server), {
-      terms: { scheduler, flags, timeout },
-      destinations: destinationsOf(read.get(server) ?? []),
-      ...(!isNear(server) && { far: true }),
-    });
-  }
-  return state;
+  const isRead = (one: Server) => isMarked(one) || isOurAddress(options, addresses, one.address);
+  const servers = (await table.servers()).filter((one) => one.family === options.family);
+  const read = deep ? await table.destinations(servers.filter(isRead), stop) : new Map();
+  return new Map(servers.map((server) => [server, read.get(server) ?? (deep ? [] : undefined)]));
+}
+
+/**
+ * Reads our tables. `elements`: whether to read the elements of sets, too. Without the guard there are no rules. Rejects as
+ * `listTable` does.
+ */
+export async function listGuard(
+  family: Family,
+  elements: "elements" | "rules",
+  stop?: AbortSignal,
+): Promise<GuardListing & { readonly tables: readonly string[] }> {
+  const names = tablesOf(family);
+  const terse = elements === "rules";
+  const [guard, arp] = await Promise.all(names.map((name) => listTable(name, terse, stop)));
+  const tables = names.filter((_, i) => [guard, arp][i] !== undefined);
+  if (guard === undefined) return { sets: noSets(), rules: [], tables };
+  const sets = setsOf(guard);
+  const [guardRules = [], arpRules = []] = [guard, arp].map(
+    (one, i) => one && allRules(one, hooksIn(names[i] ?? "", family)),
+  );
+  if (arp === undefined) return { sets, rules: guardRules, tables };
+  const rules = [...guardRules, ...arpRules];
+  // Both are written together, so a difference means that another program changed one.
+  const differs = setsOf(arp).explicit.symmetricDifference(sets.explicit).size > 0;
+  return { sets, rules: differs ? [...rules, ""] : rules, tables };
 }
 
 /** Whether the device for the VIPs of a kube-proxy in ipvs mode exists. */
 export async function isBesideKubeProxy(): Promise<boolean> {
   return (await new DummyDevice(KUBE_PROXY_DEVICE).find()) !== undefined;
-}
-
-/** The destinations of these servers; none of a deleted one. Rejects as `IpvsTable.destinations` does. */
-export async function readDestinations(
-  servers: readonly ServiceKey[],
-  family: Family,
-  stop?: AbortSignal,
-): Promise<Map<ServiceKey, Map<DestinationKey, KernelDestination>>> {
-  if (servers.length === 0) return new Map();
-  const names = servers.map((key) => serverName(key, family));
-  const found = await new IpvsTable().destinations(names, stop);
-  return new Map([...found].map(([name, some]) => [serviceKey(name), destinationsOf(some)]));
 }
 
 /** The kernel's counters for these services. Rejects as `IpvsTable.destinations` does. */
@@ -95,17 +82,6 @@ export async function readCounts(
       ...{ protocol, port, destination: destinationText(destinationKey(one)), weight },
       ...{ active, inactive, total: Number(total) },
     })),
-  );
-}
-
-function destinationsOf(
-  found: readonly ListedDestination[],
-): Map<DestinationKey, KernelDestination> {
-  return new Map(
-    found.map(({ weight, plain, active, inactive, ...rest }) => {
-      const idle = weight === 0 && active + inactive === 0;
-      return [destinationKey(rest), { weight, plain, idle }];
-    }),
   );
 }
 

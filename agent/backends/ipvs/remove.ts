@@ -7,10 +7,9 @@ import type { Server } from "../../system/ipvs/object.ts";
 import type { Link } from "../../system/link/encoding.ts";
 import { serviceKey } from "../nft/service-key.ts";
 import { nft } from "./apply.ts";
-import { listGuard } from "./list.ts";
 import { guardTable, renderUnbound } from "./nft-tables.ts";
-import { vipDevice } from "./read.ts";
-import { isMarked, vipOf } from "./state.ts";
+import { listGuard, vipDevice } from "./read.ts";
+import { isMarked } from "./vip.ts";
 
 /** What to remove. */
 export interface RemoveOptions {
@@ -48,7 +47,7 @@ export async function removeOwn(
   const served = guard?.sets.served ?? new Map();
   const named = new Set([
     ...vips,
-    ...[...served.keys()].map(vipOf),
+    ...[...served.keys()].map((key) => key.slice(0, key.indexOf(" "))),
     ...(guard?.sets.explicit ?? []),
   ]);
   const isOwn = (one: Server) => {

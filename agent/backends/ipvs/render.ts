@@ -1,4 +1,5 @@
 import { gcd } from "../../../api/gcd.ts";
+import type { ObjectKey } from "../../../api/names.ts";
 import type { Scheduler } from "../../../api/scheduler.ts";
 import {
   type PlannedEndpoint,
@@ -6,8 +7,15 @@ import {
   type VirtualService,
 } from "../../plan/virtual-service.ts";
 import { type ClusterGroup, clusterGroups } from "../cluster-groups.ts";
-import { digitsOf, keysOf, type ServiceKey } from "../nft/service-key.ts";
-import { type DesiredServer, destinationKey, MARK, type Terms } from "./state.ts";
+import { digitsOf } from "../nft/service-key.ts";
+import {
+  type DestinationKey,
+  destinationKey,
+  MARK,
+  type PortKey,
+  portKey,
+  type Terms,
+} from "./vip.ts";
 
 /** IP_VS_SVC_F_PERSISTENT. */
 const PERSISTENT = 0x1;
@@ -17,20 +25,47 @@ const PERSISTENT = 0x1;
  */
 const FALLBACK = 0x8;
 
-/** The virtual servers of one service: one for each of its VIPs. `scheduler` is the default. */
-export function renderServers(
-  service: VirtualService,
+/** A desired port. */
+export interface DesiredPort {
+  readonly importKey: ObjectKey;
+  /** `ns/name:port`. */
+  readonly servicePort: string;
+  readonly terms: Terms;
+  /** Destinations of new connections with their weights; if there are none, the guard rejects connections. */
+  readonly endpoints: ReadonlyMap<DestinationKey, number>;
+  /** Present if connections to other endpoints end at once; as `destination` spells them. */
+  readonly keeps?: ReadonlySet<string>;
+}
+
+/** The ports of a desired VIP; `kept` for one that stays as it is, whether it exists or not. */
+export type DesiredVip = ReadonlyMap<PortKey, DesiredPort | "kept">;
+
+/** The VIPs of the services of one import, by their digits; `kept`: services that stay as they are. `scheduler` is the default. PURE. */
+export function renderVips(
+  services: readonly VirtualService[],
+  kept: readonly VirtualService[],
   scheduler: Scheduler,
-): (readonly [ServiceKey, DesiredServer])[] {
+): Map<string, DesiredVip> {
+  const vips = new Map<string, Map<PortKey, DesiredPort | "kept">>();
+  const put = (service: VirtualService, port: DesiredPort | "kept") => {
+    for (const vip of digitsOf(service.vips))
+      vips.set(vip, (vips.get(vip) ?? new Map()).set(portKey(service), port));
+  };
+  for (const service of services) put(service, renderPort(service, scheduler));
+  for (const service of kept) put(service, "kept");
+  return vips;
+}
+
+/** A service as a port of each of its VIPs; `scheduler` is the default. PURE. */
+export function renderPort(service: VirtualService, scheduler: Scheduler): DesiredPort {
   const { importKey, keeps } = service;
-  const desired: DesiredServer = {
+  return {
     importKey,
     servicePort: servicePortName(service),
     terms: termsOf(service, service.scheduler ?? scheduler),
     endpoints: endpointsOf(service),
     ...(keeps !== undefined && { keeps: new Set(keeps) }),
   };
-  return keysOf(service).map((key) => [key, desired]);
 }
 
 /** The kernel accepts any timeout that an import can have: at most a day. */
@@ -42,7 +77,7 @@ function termsOf({ affinitySeconds, shares }: VirtualService, asked: Scheduler):
   return { scheduler, flags: flags | PERSISTENT, timeout: affinitySeconds };
 }
 
-function endpointsOf(service: VirtualService): DesiredServer["endpoints"] {
+function endpointsOf(service: VirtualService): DesiredPort["endpoints"] {
   const weights = [...weightsOf(service)].flatMap(([{ address, port }, weight]) =>
     digitsOf([address]).map(
       (digits) => [destinationKey({ address: digits, port }), weight] as const,

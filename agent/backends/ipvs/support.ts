@@ -6,9 +6,8 @@ import { loopbackPage } from "../../system/loopback-page.ts";
 import { checkSysctlWritable, readSysctl, writeSysctl } from "../../system/sysctl.ts";
 import type { BackendConfig } from "../backend-kind.ts";
 import { KUBE_PROXY_PORT, type KubeProxyReport, kubeProxyObjection } from "./kube-proxy.ts";
-import { listGuard } from "./list.ts";
 import { probeScheduler, probeTables } from "./probe.ts";
-import { isBesideKubeProxy, vipDevice, wrongSettings } from "./read.ts";
+import { isBesideKubeProxy, listGuard, vipDevice, wrongSettings } from "./read.ts";
 import { kernelScheduler } from "./render.ts";
 import type { Setting } from "./settings.ts";
 

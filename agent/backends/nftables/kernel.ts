@@ -5,6 +5,7 @@ import { NftElements } from "../../system/nftables/nft-elements.ts";
 import { refusalOf } from "../../system/nftables/refusal.ts";
 import type { OpenOptions } from "../backend-kind.ts";
 import type { Dataplane, Found, ReadScope } from "../dataplane.ts";
+import type { Held } from "../objects.ts";
 import {
   type Content,
   type ElementGroup,
@@ -38,7 +39,7 @@ export class Nftables implements Dataplane<Content, NftablesCommands> {
     this.#commits = options.commits ?? new NftCommits();
   }
 
-  async read(scope: ReadScope, stop?: AbortSignal): Promise<Found> {
+  async read(scope: ReadScope, _held: Held, stop?: AbortSignal): Promise<Found> {
     return { held: await readBack(this.#options, scope, stop) };
   }
 

@@ -78,8 +78,9 @@ export class NftablesLayout implements Layout<Content, NftablesCommands> {
    * First nothing leads to an extra chain any more, then it is deleted: before Linux 6.2 the kernel rejects that until it has freed the element that led
    * there.
    */
-  remains(id: string, digest: string): string | undefined {
-    return this.isSpare(id) && digest === WHOLE ? UNUSED : undefined;
+  after(id: string, before: string | undefined, part: Part<Content> | undefined) {
+    if (part !== undefined) return part.digest;
+    return this.isSpare(id) && before === WHOLE ? UNUSED : undefined;
   }
 
   commands(change: Change<Content>): NftablesCommands {
@@ -128,10 +129,10 @@ export class NftablesCommands implements Transaction {
   constructor(options: SkeletonOptions, { puts, deletes: all }: Change<Content>) {
     this.#options = options;
     // What was in a table that is replaced goes with it.
-    const deletes = new Map([...all].filter(([, { digest }]) => digest !== FOREIGN));
+    const deletes = new Map([...all].filter(([, { before }]) => before !== FOREIGN));
     const added = [...puts.keys()].flatMap((id) => chainOfId(id) ?? []);
-    const retired = [...deletes].filter(([, { digest }]) => digest === WHOLE);
-    const unused = [...deletes].filter(([, { digest }]) => digest === UNUSED);
+    const retired = [...deletes].filter(([, { before }]) => before === WHOLE);
+    const unused = [...deletes].filter(([, { before }]) => before === UNUSED);
     const skeleton = puts.get(SKELETON);
     const strange = strangeIn(skeleton?.before);
     const chains = new Set([...added, ...strange.flatMap((name) => partNameOf(name) ?? [])]);
@@ -201,7 +202,7 @@ function groupsOf({ puts, deletes }: Change<Content>): ElementGroup[] {
         ? [changesOf(id, before === FOREIGN ? undefined : before, part.digest, part.content)]
         : [],
     ),
-    ...[...deletes].flatMap(([id, { digest }]) => (isService(id) ? [changesOf(id, digest)] : [])),
+    ...[...deletes].flatMap(([id, { before }]) => (isService(id) ? [changesOf(id, before)] : [])),
   ];
   const groups = [
     added(SETS.explicit, vips),

@@ -1,18 +1,20 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { SCHEDULERS } from "../../../api/scheduler.ts";
+import { ipvsBackend } from "../../../test/doubles/model-ipvs.ts";
 import { cidr } from "../../../test/generators/facts.ts";
 import { forMany } from "../../../test/generators/for-all.ts";
 import { virtualService } from "../../../test/generators/services.ts";
 import { anyShared } from "../../../test/generators/shared-services.ts";
 import type { VirtualService } from "../../plan/virtual-service.ts";
 import { finished } from "../backend.ts";
-import { IpvsRuleset } from "./backend.ts";
-import { diff, diffGarbage } from "./diff.ts";
+import type { Held } from "../objects.ts";
+import { TableTransaction } from "../table-backend.ts";
 import type { GuardOptions } from "./guard.ts";
-import { weightsOf } from "./render.ts";
-import { SETTINGS } from "./settings.ts";
-import { type DesiredServer, draining, type KernelState, nothing } from "./state.ts";
+import { IpvsLayout } from "./layout.ts";
+import { SETTINGS_ID } from "./listing.ts";
+import { renderPort, weightsOf } from "./render.ts";
+import { parseVip, vipText } from "./vip.ts";
 
 const OPTIONS: GuardOptions = {
   family: "IPv4",
@@ -22,11 +24,15 @@ const OPTIONS: GuardOptions = {
 const A = { address: "10.1.0.11", port: 8080, cluster: "c1" };
 const B = { address: "10.2.0.11", port: 8080, cluster: "c2" };
 const KEY = "demo/serve";
+/** 241.0.0.10. */
+const VIP = "f100000a";
+const BACKEND = ipvsBackend(OPTIONS);
+const LAYOUT = new IpvsLayout({ ...OPTIONS, scheduler: "rr" });
 
 /** A kernel, and the agent that writes to it. */
 class World {
-  readonly state: KernelState = nothing();
-  #ruleset = new IpvsRuleset("rr");
+  readonly held: Held = new Map();
+  #ruleset = BACKEND.ruleset();
 
   /** What is done for these services of one import, in the order in which it is done; the table itself left out. */
   set(services: readonly VirtualService[], kept: readonly VirtualService[] = []): string[] {
@@ -36,31 +42,27 @@ class World {
 
   /** A new process with these desired services. */
   restart(services: readonly VirtualService[], kept: readonly VirtualService[] = []): string[] {
-    this.#ruleset = new IpvsRuleset("rr");
+    this.#ruleset = BACKEND.ruleset();
     return this.set(services, kept);
   }
 
   /** A check finds that these draining destinations have no connections. */
   idle(...keys: readonly string[]): string[] {
-    const found = [...this.state.servers].map(([name, server]) => {
-      const destinations = [...server.destinations].map(
-        ([key, one]) => [key, { ...one, idle: one.weight === 0 && keys.includes(key) }] as const,
-      );
-      return [name, new Map(destinations)] as const;
-    });
-    const drains = draining(this.state);
-    const tx = diffGarbage(this.state, drains, new Map(found), false, OPTIONS);
-    tx.settle(this.state);
+    const marked = (text: string) =>
+      keys.reduce((all, key) => all.replaceAll(`${key} 0`, `${key} 0.`), text);
+    const found = [...this.held].map(
+      ([id, { digest }]) => [id, { digest: marked(digest) }] as const,
+    );
+    const change = LAYOUT.garbage(this.held, new Map(found));
+    const tx = new TableTransaction(change, LAYOUT.commands(change, this.held));
+    tx.settle(this.held);
     return linesOf(String(tx));
   }
 
   #apply(): string[] {
-    const tx = finished(diff(this.state, finished(this.#ruleset.take()), OPTIONS));
+    const tx = finished(BACKEND.diff(this.held, finished(this.#ruleset.take())));
     const lines = linesOf(String(tx));
-    const nothing = lines.length === 0 && !String(tx).includes("table");
-    assert.equal(tx.steps.length === 0, nothing);
-    assert.ok(nothing || !tx.empty);
-    tx.settle(this.state);
+    tx.settle(this.held);
     return lines;
   }
 }
@@ -113,7 +115,7 @@ describe("the steps of a change, in order", () => {
       "delete-server TCP 241.0.0.10 80",
       "address delete 241.0.0.10",
     ]);
-    assert.deepEqual(world.state.servers.size + world.state.vips.size, 0);
+    assert.equal(world.held.get(VIP), undefined);
   });
 
   test("UDP destinations drain while they are ready, and are then deleted at once; those of a deleted import, too", () => {
@@ -141,14 +143,18 @@ describe("the steps of a change, in order", () => {
   });
 
   test("a VIP whose connections drain comes back after another program deleted it, also after a restart", () => {
-    for (const vip of ["241.0.0.10", "1.2.3.4"]) {
+    for (const [vip, hex] of [
+      ["241.0.0.10", VIP],
+      ["1.2.3.4", "01020304"],
+    ] as const) {
       const world = new World();
       world.set([service([A], { vips: [vip] })]);
-      world.state.vips.clear();
+      const held = parseVip(world.held.get(hex)?.digest);
+      world.held.set(hex, { digest: vipText({ ...held, isOnDevice: false }) ?? "" });
       const lines = world.restart([]);
       assert.ok(lines.includes(`address add ${vip}`), lines.join("\n"));
       assert.ok(!lines.some((line) => line.includes("explicit")), "the guard still knows it");
-      assert.deepEqual(world.state.leaving.size, 1);
+      assert.ok(parseVip(world.held.get(hex)?.digest).isLeaving);
     }
   });
 
@@ -162,9 +168,8 @@ describe("the steps of a change, in order", () => {
 
   test("a changed sysctl is set as the last step, and then has the right value", () => {
     const world = both();
-    const setting = SETTINGS[0] ?? assert.fail();
-    world.state.wrong = [setting];
-    const lines = world.set([service([A])]);
+    world.held.set(SETTINGS_ID, { digest: "net.ipv4.vs.conntrack" });
+    const lines = world.restart([service([A])]);
     assert.equal(lines.at(-1), "sysctl net.ipv4.vs.conntrack=1");
     assert.ok(lines.length > 1);
     assert.deepEqual(world.set([service([A])]), []);
@@ -173,9 +178,9 @@ describe("the steps of a change, in order", () => {
 
 test("a server of an earlier release keeps rr until its destinations have different weights", () => {
   const world = both();
-  const [[key, server] = assert.fail()] = world.state.servers;
+  const { digest } = world.held.get(VIP) ?? assert.fail();
   const restarted = (services: readonly VirtualService[]) => {
-    world.state.servers.set(key, { ...server, terms: { ...server.terms, scheduler: "rr" } });
+    world.held.set(VIP, { digest: digest.replace("|wrr ", "|rr ") });
     return world.restart(services);
   };
   assert.deepEqual(restarted([service([A, B])]), []);
@@ -193,25 +198,16 @@ test("a server of an earlier release keeps rr until its destinations have differ
   ]);
 });
 
-function settle(state: KernelState, ruleset: IpvsRuleset): void {
-  finished(diff(state, finished(ruleset.take()), OPTIONS)).settle(state);
-}
-
-function desiredServers(ruleset: IpvsRuleset): DesiredServer[] {
-  const servers = [...finished(ruleset.take()).services.values()];
-  return servers.filter((server) => typeof server === "object");
-}
-
 describe("the desired state of IPVS", () => {
   test("a VIP that passes from one import to another is never deleted in between", () => {
-    const ruleset = new IpvsRuleset("rr");
-    const state = nothing();
+    const ruleset = BACKEND.ruleset();
+    const held: Held = new Map();
     const service = virtualService({ importKey: "a/a" });
     ruleset.set("a/a", [service]);
-    settle(state, ruleset);
+    finished(BACKEND.diff(held, finished(ruleset.take()))).settle(held);
     ruleset.set("b/b", [{ ...service, importKey: "b/b" }]);
     ruleset.set("a/a", []);
-    const tx = finished(diff(state, finished(ruleset.take()), OPTIONS));
+    const tx = finished(BACKEND.diff(held, finished(ruleset.take())));
     assert.deepEqual(String(tx).split("\n"), [
       "delete element ip csp-ipvs served { 241.0.0.10 . tcp . 80 }",
       'add element ip csp-ipvs served { 241.0.0.10 . tcp . 80 comment "b/b" }',
@@ -219,19 +215,13 @@ describe("the desired state of IPVS", () => {
   });
 
   test("schedulers by client fall back to another destination when theirs is drained", () => {
-    const flags = SCHEDULERS.map((scheduler) => {
-      const ruleset = new IpvsRuleset(scheduler);
-      ruleset.set("demo/serve", [virtualService()]);
-      return desiredServers(ruleset).map(({ terms }) => terms.flags);
-    });
-    assert.deepEqual(flags, [[0x20], [0x20], [0x28], [0x28], [0x20]]);
+    const flags = SCHEDULERS.map((one) => renderPort(virtualService(), one).terms.flags);
+    assert.deepEqual(flags, [0x20, 0x20, 0x28, 0x28, 0x20]);
   });
 
   test("an import may name a scheduler of its own", () => {
-    const ruleset = new IpvsRuleset("rr");
-    ruleset.set("demo/serve", [virtualService({ scheduler: "lc" })]);
-    const [server] = desiredServers(ruleset);
-    assert.equal(server?.terms.scheduler, "lc");
+    const { terms } = renderPort(virtualService({ scheduler: "lc" }), "rr");
+    assert.equal(terms.scheduler, "lc");
   });
 });
 
