@@ -1,5 +1,6 @@
-import type { AnyBackend, Transaction } from "../agent/backends/backend.ts";
+import type { Transaction } from "../agent/backends/backend.ts";
 import { type Flavour, toolsOf } from "../agent/backends/iptables/flavour.ts";
+import type { KernelTable } from "../agent/backends/kernel-table.ts";
 import type { Argv } from "../agent/system/program-result.ts";
 import { liveChainOf, liveElementOf } from "./live-text.ts";
 import { iptables, nftables } from "./pipeline.ts";
@@ -17,7 +18,7 @@ export interface MeasuredBackend {
   /** Flags of the agent. */
   readonly flags: readonly string[];
   /** Opens the backend in the network namespace of this process. */
-  open(): AnyBackend;
+  open(): KernelTable;
   /** Rules or elements that a transaction writes. */
   written(tx: Transaction): number;
   /** The simplest tool that makes a text live, started for this alone; and what that is called in tables. */

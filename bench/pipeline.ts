@@ -1,9 +1,9 @@
-import { type AnyBackend, finished, type Transaction } from "../agent/backends/backend.ts";
+import { finished, type Transaction } from "../agent/backends/backend.ts";
 import type { Flavour } from "../agent/backends/iptables/flavour.ts";
 import { Iptables } from "../agent/backends/iptables/kernel.ts";
 import { Ipvs } from "../agent/backends/ipvs/kernel.ts";
+import { KernelTable } from "../agent/backends/kernel-table.ts";
 import { Nftables } from "../agent/backends/nftables/kernel.ts";
-import { TableBackend } from "../agent/backends/table-backend.ts";
 import { Model } from "../agent/model/model.ts";
 import { planImport } from "../agent/plan/plan.ts";
 import { cidr, nodeFact } from "../test/generators/facts.ts";
@@ -18,19 +18,19 @@ const COMMON = {
 } as const;
 
 /** iptables, in the network namespace of this process, as the others. */
-export function iptables(flavour: Flavour): AnyBackend {
+export function iptables(flavour: Flavour): KernelTable {
   // A rejection fails the pass; a process that ends between two passes does no harm.
-  return new TableBackend(new Iptables({ ...COMMON, flavour, onRespawn: () => undefined }));
+  return new KernelTable(new Iptables({ ...COMMON, flavour, onRespawn: () => undefined }));
 }
 
 /** IPVS. */
-export function ipvs(): AnyBackend {
-  return new TableBackend(new Ipvs({ ...COMMON, scheduler: "rr" }));
+export function ipvs(): KernelTable {
+  return new KernelTable(new Ipvs({ ...COMMON, scheduler: "rr" }));
 }
 
 /** nftables. */
-export function nftables(): AnyBackend {
-  return new TableBackend(new Nftables({ ...COMMON, affinity: "remembered" }));
+export function nftables(): KernelTable {
+  return new KernelTable(new Nftables({ ...COMMON, affinity: "remembered" }));
 }
 
 /** One pass; times in milliseconds. */
@@ -49,13 +49,10 @@ export interface Pass {
 /** The agent's straight line from the model to the kernel, without sources, log and metrics around it. */
 export class Pipeline {
   readonly model = new Model();
-  readonly #backend: AnyBackend;
-  readonly #ruleset: ReturnType<AnyBackend["ruleset"]>;
-  #state: unknown;
+  readonly #table: KernelTable;
 
-  constructor(backend: AnyBackend) {
-    this.#backend = backend;
-    this.#ruleset = backend.ruleset();
+  constructor(table: KernelTable) {
+    this.#table = table;
   }
 
   /** The initial list of a source. */
@@ -69,18 +66,16 @@ export class Pipeline {
   /** Lets `change` happen to the model, and makes the kernel follow. */
   async pass(change: () => void = () => undefined): Promise<Pass> {
     const began = performance.now();
-    this.#state ??= await this.#backend.read();
+    if (!this.#table.isKnown) await this.#table.read();
     const readAt = performance.now();
     change();
     for (const key of this.model.takeDirty().keys()) {
       const view = this.model.view(key);
-      this.#ruleset.set(key, view === undefined ? [] : planImport(view, NODE).services);
+      this.#table.set(key, view === undefined ? [] : planImport(view, NODE).services);
     }
-    const tx: Transaction = finished(
-      this.#backend.diff(this.#state, finished(this.#ruleset.take())),
-    );
+    const tx = finished(this.#table.change());
     const comparedAt = performance.now();
-    if (!tx.empty) await this.#backend.apply(tx, this.#state);
+    await this.#table.write(tx);
     const end = performance.now();
     return {
       read: readAt - began,
@@ -92,6 +87,6 @@ export class Pipeline {
   }
 
   close(): Promise<void> {
-    return this.#backend.close();
+    return this.#table.close();
   }
 }

@@ -3,13 +3,8 @@ import type { Cidr } from "../../api/cidr.ts";
 import type { Reason } from "../../api/reasons.ts";
 import type { Scheduler } from "../../api/scheduler.ts";
 import type { Logger } from "../../common/log.ts";
-import type {
-  AnyBackend,
-  ConnectionCounters,
-  KernelReader,
-  Limits,
-  Masquerade,
-} from "./backend.ts";
+import type { ConnectionCounters, KernelReader, Limits, Masquerade } from "./backend.ts";
+import type { AnyDataplane } from "./dataplane.ts";
 import type { Requirements } from "./requirements.ts";
 
 /** Flags of backends; agent/config/flags.ts documents them. */
@@ -86,7 +81,7 @@ export interface OpenOptions {
 
 /** The backend of one family. */
 export interface OpenBackend {
-  readonly backend: AnyBackend;
+  readonly dataplane: AnyDataplane;
   readonly reader: KernelReader;
   /** Absent if the kernel has no counters for this backend. */
   readonly counters?: ConnectionCounters;

@@ -16,43 +16,6 @@ export interface MasqueradePolicy {
   readonly podCidrs: readonly Cidr[];
 }
 
-/**
- * A backend for one IP family. `State` is what the kernel holds as of the last read or accepted transaction, `Changes`
- * what it should hold; the sync loop passes both around without reading them.
- *
- * The contract, which test/ runs on every backend:
- * - Every method that does not return a promise is PURE, except those of `Ruleset`, which is a value of its own.
- * - Equal services give equal changes, whatever was set before.
- * - A diff against what the kernel already holds is empty.
- * - `apply` makes the whole transaction live or throws. After a throw the kernel's state is unknown until it is read.
- * - `read` recognises every kernel object of ours without memory of an earlier run.
- */
-export interface Backend<State, Changes, Tx extends Transaction> {
-  /** An empty ruleset: what the kernel should hold if there were no import. */
-  ruleset(): Ruleset<Changes>;
-  /** The state of a kernel that holds nothing of ours. */
-  empty(): State;
-  /** The services that the kernel holds rules for. */
-  programmed(state: State): Programmed;
-  /** Desired services that the kernel does not hold, because a foreign object is in their place. */
-  conflicts(state: State): readonly Conflict[];
-  /** The transaction that makes the kernel hold `changes`, computed in short steps between which others may run. */
-  diff(state: State, changes: Changes): Generator<void, Tx>;
-  /** What other programs changed between two states with no transaction of ours between them. */
-  compare(before: State, found: State): readonly Drift[];
-  /** Reads back everything of ours. Rejects with a coded error, and at once when `stop` is aborted. */
-  read(stop?: AbortSignal): Promise<State>;
-  /**
-   * Compares the kernel with the state: all of it, or, where the kernel reports changes, only after one; or a part each time, if
-   * all would cost too much. Read-only, and allowed to run beside `apply`; the answer is then discarded. Rejects as `read` does.
-   */
-  check(state: State, scope?: CheckScope, stop?: AbortSignal): Promise<Check<Tx>>;
-  /** Makes one transaction live, and updates `state` once the kernel has accepted it. */
-  apply(tx: Tx, state: State): Promise<void>;
-  /** Ends helper processes; leaves the kernel as it is. */
-  close(): Promise<void>;
-}
-
 /** The services that the kernel holds rules for, whether desired or not. */
 export interface Programmed {
   /** The number of services; counted when it is read, at a cost in proportion to it. */
@@ -71,36 +34,13 @@ export interface Programmed {
  */
 export type CheckScope = "all" | "gone";
 
-/** The answer of a drift check. */
-export interface Check<Tx> {
-  /** What other programs changed; empty if nothing. A repair is a read and a diff. */
-  readonly drift: readonly Drift[];
-  /** Removes objects that are no longer needed, such as drained destinations; absent if there are none. */
-  readonly garbage: Tx | undefined;
-  readonly reading: Reading;
-}
-
 /**
  * Why a check read rules: `routine`, because the kernel does not tell of changes; `prompted` by a change of any other program. `none`: there was no
  * such change, so nothing was read, and the check cost nothing.
  */
 export type Reading = "routine" | "prompted" | "none";
 
-/** The answer of a check that had nothing to read. */
-export const UNCHANGED: Check<never> = { drift: [], garbage: undefined, reading: "none" };
-
-/** The desired state in a backend's own objects. In memory only, and derived from the services that are set now. */
-export interface Ruleset<Changes> {
-  /** Sets the services of one import; an empty list removes it. */
-  set(key: ObjectKey, services: readonly VirtualService[], options?: SetOptions): void;
-  /**
-   * What changed since the last call, at a cost in proportion to the imports set since then, in short steps between which
-   * nothing may be set. The first result is complete: what it does not name is not desired.
-   */
-  take(): Generator<void, Changes>;
-}
-
-/** Details of one import in a ruleset. */
+/** Details of one import that is set. */
 export interface SetOptions {
   /** Returns the same services on every call, so that neither they nor their rules need to stay in memory. */
   readonly again?: () => readonly VirtualService[];
@@ -167,13 +107,9 @@ export interface Transaction {
   toString(): string;
 }
 
-/** A backend of any kind. */
-// biome-ignore lint/suspicious/noExplicitAny: the three types belong together, and only the backend reads them
-export type AnyBackend = Backend<any, any, Transaction>;
-
 /** Reads what the kernel holds for some services, for `/kernel`: also of objects that another program has changed since. */
 export interface KernelReader {
-  /** The VIPs and ports of these services that the kernel has something for. Rejects as `Backend.read` does. */
+  /** The VIPs and ports of these services that the kernel has something for. Rejects as `KernelTable.read` does. */
   held(services: readonly VirtualService[], stop?: AbortSignal): Promise<readonly HeldPort[]>;
 }
 
@@ -188,7 +124,7 @@ export interface HeldPort {
 
 /** Reads the kernel's connection counters, for `/plan`. */
 export interface ConnectionCounters {
-  /** The counters of these services by destination, draining ones included. Rejects as `Backend.read` does. */
+  /** The counters of these services by destination, draining ones included. Rejects as `KernelTable.read` does. */
   counts(
     services: readonly VirtualService[],
     stop?: AbortSignal,

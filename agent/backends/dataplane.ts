@@ -29,6 +29,10 @@ export interface Dataplane<Content, Commands extends Transaction> {
   close(): Promise<void>;
 }
 
+/** A dataplane of any kind. */
+// biome-ignore lint/suspicious/noExplicitAny: the two types belong together, and only the dataplane reads them
+export type AnyDataplane = Dataplane<any, any>;
+
 /** The objects of a dataplane. All of it is PURE. */
 export interface Layout<Content, Commands extends Transaction> extends Lifecycle<Content> {
   /** Objects that exist without any service. */
@@ -55,6 +59,6 @@ export interface Layout<Content, Commands extends Transaction> extends Lifecycle
 export interface Rendering<Content> {
   /** What an import needs for these services, and for `kept` ones of it besides their own objects. */
   parts(services: readonly VirtualService[], options: SetOptions): readonly Part<Content>[];
-  /** Puts parts that share an object into that object, in short steps. */
-  join(changes: Changes<Content>): Generator<void, Changes<Content>>;
+  /** Puts parts that share an object into that object, in short steps. Absent: owners of the same object need the same of it. */
+  join?(changes: Changes<Content>): Generator<void, Changes<Content>>;
 }

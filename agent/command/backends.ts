@@ -1,10 +1,11 @@
 import type { Family } from "../../api/address.ts";
 import { type Cidr, familiesIn, ofFamily } from "../../api/cidr.ts";
-import type { AnyBackend, ConnectionCounters, KernelReader } from "../backends/backend.ts";
+import type { ConnectionCounters, KernelReader } from "../backends/backend.ts";
 import type { OpenOptions, ReadyBackend } from "../backends/backend-kind.ts";
+import { KernelTable } from "../backends/kernel-table.ts";
 
 /**
- * Opens a backend for each family that has a ClusterSet CIDR; returns them, what reads each, and the connection counters of each family that
+ * Opens the backend for each family that has a ClusterSet CIDR; returns their tables, what reads each, and the connection counters of each family that
  * has any. `onRespawn`: called whenever a child process of a family failed.
  */
 export function openBackends(
@@ -13,15 +14,15 @@ export function openBackends(
   options: Pick<OpenOptions, "keep" | "othersInPlace">,
   onRespawn: (family: Family) => void,
 ) {
-  const backends = new Map<Family, AnyBackend>();
+  const tables = new Map<Family, KernelTable>();
   const counters = new Map<Family, ConnectionCounters>();
   const readers = new Map<Family, KernelReader>();
   for (const family of familiesIn(clusterSetCidrs)) {
     const ranges = ofFamily(clusterSetCidrs, family);
     const open = ready.open(family, ranges, { ...options, onRespawn: () => onRespawn(family) });
-    backends.set(family, open.backend);
+    tables.set(family, new KernelTable(open.dataplane));
     readers.set(family, open.reader);
     if (open.counters !== undefined) counters.set(family, open.counters);
   }
-  return { backends, counters, readers };
+  return { tables, counters, readers };
 }

@@ -21,16 +21,15 @@ export function renderText(plans: readonly ImportPlan[], config: AgentConfig): s
   const name = config.backends.at(-1) ?? DEFAULT_BACKEND;
   const ready = KINDS[name].assume(config);
   const options = { keep: [], othersInPlace: () => false };
-  const { backends } = openBackends(ready, config.clusterSetCidrs, options, () => undefined);
-  const parts = [...backends].map(([family, backend]) => {
-    const ruleset = backend.ruleset();
+  const { tables } = openBackends(ready, config.clusterSetCidrs, options, () => undefined);
+  const parts = [...tables].map(([family, table]) => {
     for (const { importKey, services } of plans) {
-      ruleset.set(
+      table.set(
         importKey,
         services.filter((service) => service.family === family),
       );
     }
-    return `# ${family}\n${finished(backend.diff(backend.empty(), finished(ruleset.take()))).toString()}`;
+    return `# ${family}\n${finished(table.change()).toString()}`;
   });
   return parts.join("");
 }

@@ -89,7 +89,7 @@ async function keepInSync(
     explicitVips: config.explicitVipCidrs.length > 0,
   });
   let othersInPlace = true;
-  const { backends, counters, readers } = openBackends(
+  const { tables, counters, readers } = openBackends(
     chosen.backend,
     config.clusterSetCidrs,
     { keep: [lock.descriptor], othersInPlace: () => othersInPlace },
@@ -103,11 +103,11 @@ async function keepInSync(
     },
   });
   const cleanupEvents = new ConntrackObserver(log, metrics);
-  const tables = [new NetlinkTable(), new ToolTable()];
+  const conntrackTables = [new NetlinkTable(), new ToolTable()];
   const followers = new Map(
     families.map((family) => {
       const ranges = ofFamily(config.clusterSetCidrs, family);
-      const options = { family, ranges, tables, clock, random: Math.random };
+      const options = { family, ranges, tables: conntrackTables, clock, random: Math.random };
       return [family, new ConntrackFollower({ ...options, events: cleanupEvents })];
     }),
   );
@@ -132,7 +132,7 @@ async function keepInSync(
   const agent: Agent = new Agent({
     node: (observation) => localNode.of(observation),
     sources: [...open.sources, interfaces, health],
-    backends,
+    tables,
     counters,
     readers,
     ruleLimits: config,

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, test } from "node:test";
 import type { ObjectKey } from "../../api/names.ts";
 import type { Problem } from "../../api/problem.ts";
-import { type FakeBackend, quiet } from "../../test/doubles/fake-backend.ts";
+import { type FakeTable, quiet } from "../../test/doubles/fake-table.ts";
 import { cidr, endpointsOf, importFact, nodeFact, sliceFact } from "../../test/generators/facts.ts";
 import { AgentBench } from "../../test/stages/agent-bench.ts";
 import { readiness } from "../observe/readiness.ts";
@@ -80,7 +80,7 @@ describe("an agent", () => {
 
   test("gives each family its own services", async () => {
     await bench.started(SERVE, FOUR, SIX);
-    const text = (backend: FakeBackend) => backend.kernel.get("demo/serve") ?? "";
+    const text = (table: FakeTable) => table.kernel.get("demo/serve") ?? "";
     assert.match(text(bench.four), /241\.0\.0\.10.*10\.1\.0\.1/);
     assert.doesNotMatch(text(bench.four), /fd00/);
     assert.match(text(bench.six), /fd00:241::10.*fd10:1::1/);

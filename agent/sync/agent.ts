@@ -6,15 +6,14 @@ import type { Clock } from "../../common/clock.ts";
 import { TimeSlice } from "../../common/event-loop.ts";
 import { Slots } from "../../common/queue/slots.ts";
 import type {
-  AnyBackend,
   ConnectionCounters,
   DestinationCount,
   HeldPort,
   KernelReader,
   Programmed,
-  Transaction,
 } from "../backends/backend.ts";
 import { type Limits, UNLIMITED } from "../backends/backend.ts";
+import type { KernelTable } from "../backends/kernel-table.ts";
 import type { NodeFact, NodeObservation } from "../model/facts.ts";
 import { Model } from "../model/model.ts";
 import type { RuleLimits } from "../model/rule-budget.ts";
@@ -56,8 +55,8 @@ export interface AgentOptions {
   /** The node, from what was observed of it. PURE. When the result changes, every import is planned again. */
   readonly node: (observed: NodeObservation) => NodeFact;
   readonly sources: readonly Source[];
-  /** One backend for each family that is programmed. */
-  readonly backends: ReadonlyMap<Family, AnyBackend>;
+  /** One for each family that is programmed. */
+  readonly tables: ReadonlyMap<Family, KernelTable>;
   /** Finds out what the node supports, by trying; absent if it supports everything. Never rejects. */
   readonly limits?: (family: Family, stop: AbortSignal) => Promise<Limits>;
   /** The most that imports may cost; absent: no limits. */
@@ -90,7 +89,7 @@ export class Agent {
   readonly #plans: Plans;
   readonly #unlistedEndpoints: UnlistedEndpoints;
   readonly #shifts: NodeShifts;
-  readonly #reconcilers = new Map<Family, Reconciler<unknown, unknown, Transaction>>();
+  readonly #reconcilers = new Map<Family, Reconciler>();
   readonly #unlisted: Set<Source>;
   /** Imports that are still to be planned, each with the time of its oldest change. */
   readonly #queue = new Map<ObjectKey, number>();
@@ -116,10 +115,10 @@ export class Agent {
     this.#shifts = new NodeShifts(shifts);
     this.#plans = new Plans(this.#model, this.#node, this.#unlistedEndpoints, this.#shifts);
     const interval = new CheckInterval();
-    for (const [family, backend] of options.backends) {
+    for (const [family, table] of options.tables) {
       const follower = followers?.get(family);
       const reconciler = new Reconciler({
-        ...{ family, backend, interval, clock, random, events },
+        ...{ family, table, interval, clock, random, events },
         processorTime: options.processorTime,
         desired: this.#plans.of(family),
         limits: (stop) => limits(family, stop),
@@ -197,7 +196,7 @@ export class Agent {
     return { ...plan, ...(setAside.length > 0 && { setAside }) };
   }
 
-  /** What the kernel holds for the planned services of one import, read now; one reading at a time. Rejects as `Backend.read` does. */
+  /** What the kernel holds for the planned services of one import, read now; one reading at a time. Rejects as `KernelTable.read` does. */
   held(key: ObjectKey): Promise<readonly HeldPort[]> {
     return this.#reading.hold(async () => {
       const services = this.plan(key)?.services ?? [];

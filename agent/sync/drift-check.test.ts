@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, test } from "node:test";
-import { quiet } from "../../test/doubles/fake-backend.ts";
 import { FakeClock } from "../../test/doubles/fake-clock.ts";
+import { quiet } from "../../test/doubles/fake-table.ts";
 import { virtualService } from "../../test/generators/services.ts";
 import { ReconcilerStage } from "../../test/stages/reconciler-stage.ts";
-import { type Check, type CheckScope, type Drift, UNCHANGED } from "../backends/backend.ts";
+import type { CheckScope, Drift } from "../backends/backend.ts";
+import { type Check, UNCHANGED } from "../backends/kernel-table.ts";
 import { DriftCheck, type DriftCheckOptions } from "./drift-check.ts";
 
 const A = "demo/a";
@@ -12,11 +13,11 @@ const B = "demo/b";
 /** Each scope takes so many milliseconds; only a check of everything finds `all`. */
 const slow =
   (clock: FakeClock, ms: Record<CheckScope, number>, all: readonly Drift[], gone = all) =>
-  (_: unknown, scope: CheckScope = "all") =>
-    new Promise<Check<never>>((resolve) =>
+  (scope: CheckScope = "all") =>
+    new Promise<Check>((resolve) =>
       clock.after(ms[scope], () => resolve(found(scope === "all" ? all : gone))),
     );
-const found = (drift: readonly Drift[]): Check<never> => ({
+const found = (drift: readonly Drift[]): Check => ({
   ...UNCHANGED,
   drift,
   reading: "routine",
@@ -30,35 +31,35 @@ describe("while nothing changes", () => {
     bench = new ReconcilerStage();
     bench.set(A, virtualService({ importKey: A }));
     await bench.start();
-    bench.backend.log.length = 0;
+    bench.table.log.length = 0;
     bench.passes.length = 0;
   });
   afterEach(() => bench.reconciler.stop());
 
   test("the rules are checked every two seconds, and nothing else is read or written", async () => {
     await bench.pass(60_000);
-    assert.equal(bench.backend.checks, 30);
-    assert.deepEqual(bench.backend.log, []);
+    assert.equal(bench.table.checks, 30);
+    assert.deepEqual(bench.table.log, []);
   });
 
   test("each check that finds nothing shows that the kernel is in sync", async () => {
     await bench.pass(60_000);
     assert.ok(bench.clock.now() - (bench.reconciler.inSyncAt ?? 0) <= 5_000);
-    bench.backend.drift = [CHANGED];
+    bench.table.drift = [CHANGED];
     await bench.pass(60_000);
     const last = bench.reconciler.inSyncAt;
     await bench.pass(1_000);
     assert.equal(bench.reconciler.inSyncAt, last, "drift, which another program repeats");
-    bench.backend.drift = [];
+    bench.table.drift = [];
     await bench.pass(20_000);
     assert.ok(bench.clock.now() - (bench.reconciler.inSyncAt ?? 0) <= 5_000);
   });
 
   test("external changes are repaired at once, and reported with their suspect", async () => {
-    bench.backend.kernel.clear();
-    bench.backend.drift = [FLUSHED];
+    bench.table.kernel.clear();
+    bench.table.drift = [FLUSHED];
     await bench.pass(2_500);
-    assert.deepEqual(bench.backend.log, ["read", "apply +demo/a"]);
+    assert.deepEqual(bench.table.log, ["read", "apply +demo/a"]);
     assert.deepEqual(bench.drifts, [
       { family: "IPv4", drift: [FLUSHED], repairIn: 0 },
       { family: "IPv4", drift: [{ reason: "chain-missing", what: A }], repairIn: 0 },
@@ -66,94 +67,94 @@ describe("while nothing changes", () => {
   });
 
   test("drift that a check reported is not reported again by the read that follows", async () => {
-    bench.backend.kernel.clear();
-    bench.backend.drift = [{ reason: "chain-missing", what: A }];
+    bench.table.kernel.clear();
+    bench.table.drift = [{ reason: "chain-missing", what: A }];
     await bench.pass(2_500);
-    assert.deepEqual([bench.drifts.length, bench.backend.log.length], [1, 2]);
+    assert.deepEqual([bench.drifts.length, bench.table.log.length], [1, 2]);
   });
 
   test("what is gone comes back at once, however often a firewall reloads", async () => {
     const gone: Drift = { reason: "table-missing", what: "ip clusterset-proxy" };
     for (let i = 0; i < 20; i++) {
-      bench.backend.drift = [gone, FLUSHED];
-      const before = bench.backend.log.length;
+      bench.table.drift = [gone, FLUSHED];
+      const before = bench.table.log.length;
       await bench.pass(3_000, 100);
-      assert.ok(bench.backend.log.length > before, `reload ${i}`);
-      bench.backend.drift = [];
+      assert.ok(bench.table.log.length > before, `reload ${i}`);
+      bench.table.drift = [];
       await bench.pass(22_500);
     }
     assert.ok(bench.drifts.every(({ repairIn }) => repairIn === 0));
   });
 
   test("what another program keeps changing is repaired less often, after five seconds at most", async () => {
-    bench.backend.drift = [CHANGED];
+    bench.table.drift = [CHANGED];
     await bench.pass(120_000);
     const waits = bench.drifts.map(({ repairIn }) => repairIn / 1000);
     assert.deepEqual(waits.slice(0, 6), [0, 1, 2, 4, 5, 5]);
-    assert.ok(bench.backend.log.every((line) => line === "read"));
+    assert.ok(bench.table.log.every((line) => line === "read"));
   });
 
   test("what is gone does not wait for what another program keeps changing", async () => {
-    bench.backend.drift = [CHANGED];
+    bench.table.drift = [CHANGED];
     await bench.pass(60_000);
     while ((bench.drifts.at(-1)?.repairIn ?? 0) < 5_000) await bench.pass(100);
-    const [before, reads] = [bench.drifts.length, bench.backend.log.length];
-    bench.backend.drift = [CHANGED, FLUSHED];
+    const [before, reads] = [bench.drifts.length, bench.table.log.length];
+    bench.table.drift = [CHANGED, FLUSHED];
     await bench.pass(2_500);
     assert.ok(bench.drifts.slice(before).some(({ repairIn }) => repairIn <= 1_000));
-    assert.ok(bench.backend.log.length > reads);
+    assert.ok(bench.table.log.length > reads);
   });
 
   test("the same change after half a minute is new", async () => {
-    bench.backend.drift = [CHANGED];
+    bench.table.drift = [CHANGED];
     await bench.pass(4_000);
-    bench.backend.drift = [];
+    bench.table.drift = [];
     await bench.pass(25_000);
     const before = bench.drifts.length;
-    bench.backend.drift = [CHANGED];
+    bench.table.drift = [CHANGED];
     await bench.pass(2_500);
     assert.equal(bench.drifts[before]?.repairIn, 0);
   });
 
   test("everything is read back and compared every fifteen minutes; drift is counted by reason", async () => {
-    bench.backend.kernel.set(A, "[]");
+    bench.table.kernel.set(A, "[]");
     await bench.pass(899_000);
-    assert.deepEqual(bench.backend.log, []);
+    assert.deepEqual(bench.table.log, []);
     await bench.pass(2_000);
-    assert.deepEqual(bench.backend.log, ["read", "apply +demo/a"]);
+    assert.deepEqual(bench.table.log, ["read", "apply +demo/a"]);
     assert.deepEqual(bench.drifts[0]?.drift, [{ reason: "chain-changed", what: A }]);
     assert.equal(bench.followed.at(-1), "accepted all");
   });
 
   test("time in which the process is stopped does not count as duration of a check", async () => {
-    const { backend, clock } = bench;
+    const { table, clock } = bench;
     const slow = () => {
-      backend.checks++;
-      return new Promise<Check<never>>((resolve) => clock.after(10, () => resolve(found([]))));
+      table.checks++;
+      return new Promise<Check>((resolve) => clock.after(10, () => resolve(found([]))));
     };
-    Object.assign(backend, { check: slow });
+    Object.assign(table, { check: slow });
     clock.advance(5_000);
     clock.standStill(3_600_000);
     await bench.pass(1_000_000);
-    assert.ok(backend.checks > 1, `${backend.checks} checks`);
+    assert.ok(table.checks > 1, `${table.checks} checks`);
   });
 
   test("a failed check is reported and retried with backoff; the cached state is kept", async () => {
-    bench.backend.checkFails = new Error("no iptables");
+    bench.table.checkFails = new Error("no iptables");
     await bench.pass(500_000);
     assert.deepEqual(bench.blind.slice(0, 3), [7_500, 15_000, 30_000]);
-    assert.deepEqual([bench.backend.log, bench.failures, bench.checked], [[], [], 0]);
-    bench.backend.checkFails = undefined;
-    bench.backend.drift = [FLUSHED];
+    assert.deepEqual([bench.table.log, bench.failures, bench.checked], [[], [], 0]);
+    bench.table.checkFails = undefined;
+    bench.table.drift = [FLUSHED];
     await bench.pass(300_000);
     assert.equal(bench.drifts[0]?.repairIn, 0);
     assert.notEqual(bench.checked, 0);
   });
 
   test("after a pass that failed, no check counts as successful until the kernel is read again", async () => {
-    const { backend } = bench;
+    const { table } = bench;
     await bench.pass(10_000);
-    backend.faults.push(...Array<"before">(100).fill("before"));
+    table.faults.push(...Array<"before">(100).fill("before"));
     bench.set(B, virtualService({ importKey: B }));
     const before = bench.checked;
     for (let seconds = 0; seconds < 20; seconds++) {
@@ -161,30 +162,30 @@ describe("while nothing changes", () => {
       await quiet();
     }
     assert.equal(bench.checked, before);
-    backend.faults.length = 0;
+    table.faults.length = 0;
     await bench.pass(300_000);
     assert.notEqual(bench.checked, before);
   });
 
   test("a change does not wait for a check, and that check's result is discarded", async () => {
-    const { backend } = bench;
-    const { promise, resolve } = Promise.withResolvers<Check<never>>();
-    Object.assign(backend, { check: () => promise });
+    const { table } = bench;
+    const { promise, resolve } = Promise.withResolvers<Check>();
+    Object.assign(table, { check: () => promise });
     bench.clock.advance(5_000);
     await quiet();
     bench.set(B, virtualService({ importKey: B }));
     await quiet();
-    assert.deepEqual(backend.log, ["apply +demo/b"]);
+    assert.deepEqual(table.log, ["apply +demo/b"]);
     resolve(found([FLUSHED]));
     await quiet();
     assert.deepEqual(bench.drifts, []);
   });
 
   test("continuous changes do not prevent checks", async () => {
-    const { backend, clock } = bench;
+    const { table, clock } = bench;
     const look = () =>
-      new Promise<Check<never>>((resolve) => clock.after(20, () => resolve(found([FLUSHED]))));
-    Object.assign(backend, { check: look });
+      new Promise<Check>((resolve) => clock.after(20, () => resolve(found([FLUSHED]))));
+    Object.assign(table, { check: look });
     for (let i = 0; i < 1_000 && bench.drifts.length === 0; i++) {
       bench.set(B, virtualService({ importKey: B, port: i + 1 }));
       await quiet();
@@ -213,10 +214,10 @@ describe("while nothing changes", () => {
     ["what was changed is found within 40 s", { gone: 20, all: 100 }, [CHANGED], [], 40],
   ] as const) {
     test(`while changes are continuous and checks of everything take ${ms.all} ms, ${what}`, async () => {
-      const { backend, clock } = bench;
-      Object.assign(backend, { check: slow(clock, ms, []) });
+      const { table, clock } = bench;
+      Object.assign(table, { check: slow(clock, ms, []) });
       await passSlowly(60_000, "changes");
-      Object.assign(backend, { check: slow(clock, ms, drift, gone) });
+      Object.assign(table, { check: slow(clock, ms, drift, gone) });
       const began = clock.now();
       await passSlowly(200_000, "changes");
       assert.equal(bench.drifts.length, 1);
@@ -230,14 +231,14 @@ describe("while nothing changes", () => {
     ["changes", 6],
   ] as const) {
     test(`slow checks that find nothing take at most ${most} % of a processor, with ${changes}`, async () => {
-      const { backend, clock } = bench;
+      const { table, clock } = bench;
       const ms = { gone: 40, all: 200 };
       let busy = 0;
       const check = slow(clock, ms, []);
-      Object.assign(backend, {
-        check: (state: unknown, scope: CheckScope) => {
+      Object.assign(table, {
+        check: (scope: CheckScope) => {
           busy += ms[scope];
-          return check(state, scope);
+          return check(scope);
         },
       });
       await passSlowly(60_000, changes);
@@ -250,38 +251,38 @@ describe("while nothing changes", () => {
   }
 
   test("what is gone is looked for every second, and repaired without a check of everything", async () => {
-    const { backend } = bench;
+    const { table } = bench;
     await bench.pass(60_500);
-    const { checks } = backend;
-    backend.gone = [FLUSHED];
+    const { checks } = table;
+    table.gone = [FLUSHED];
     await bench.pass(1_000, 500);
-    assert.deepEqual(backend.log, ["read"]);
-    assert.deepEqual([bench.drifts.length, backend.checks], [1, checks]);
+    assert.deepEqual(table.log, ["read"]);
+    assert.deepEqual([bench.drifts.length, table.checks], [1, checks]);
   });
 
   test("a check that is requested comes at once, or after the pass that is running", async () => {
-    bench.backend.checks = 0;
+    bench.table.checks = 0;
     bench.reconciler.checkSoon();
     await quiet();
-    assert.equal(bench.backend.checks, 1);
-    const release = bench.backend.hold();
+    assert.equal(bench.table.checks, 1);
+    const release = bench.table.hold();
     bench.set(B, virtualService({ importKey: B }));
     await quiet();
     bench.reconciler.checkSoon();
     await quiet();
-    assert.equal(bench.backend.checks, 1, "not during the pass");
+    assert.equal(bench.table.checks, 1, "not during the pass");
     release();
     await quiet();
-    assert.equal(bench.backend.checks, 2);
+    assert.equal(bench.table.checks, 2);
   });
 
   test("stopping does not wait for a check that hangs", async () => {
-    const { backend } = bench;
-    const hung = (_: unknown, _scope: CheckScope, stop?: AbortSignal) =>
-      new Promise<Check<never>>((_resolve, reject) => {
+    const { table } = bench;
+    const hung = (_scope: CheckScope, stop?: AbortSignal) =>
+      new Promise<Check>((_resolve, reject) => {
         stop?.addEventListener("abort", () => reject(new Error("stopped")));
       });
-    Object.assign(backend, { check: hung });
+    Object.assign(table, { check: hung });
     bench.clock.advance(5_000);
     await quiet();
     await bench.reconciler.stop();
@@ -293,30 +294,30 @@ describe("garbage that a check finds", () => {
   let stage: ReconcilerStage;
   beforeEach(async () => {
     stage = new ReconcilerStage();
-    stage.backend.kernel.set("demo/drained", "[]");
+    stage.table.kernel.set("demo/drained", "[]");
     stage.set(A, virtualService({ importKey: A }));
     // A backend keeps what still has connections, whatever is desired.
-    const drained = stage.backend.kernel.get("demo/drained") ?? "";
+    const drained = stage.table.kernel.get("demo/drained") ?? "";
     await stage.start();
-    stage.backend.kernel.set("demo/drained", drained);
-    stage.backend.log.length = 0;
+    stage.table.kernel.set("demo/drained", drained);
+    stage.table.log.length = 0;
     stage.passes.length = 0;
-    stage.backend.garbage = ["demo/drained"];
+    stage.table.garbage = ["demo/drained"];
   });
   afterEach(() => stage.reconciler.stop());
 
   test("is removed by a transaction of its own, which reads nothing and is not reported as a pass", async () => {
     stage.clock.advance(5_000);
     await quiet();
-    assert.deepEqual(stage.backend.log, ["apply -demo/drained"]);
-    assert.deepEqual([...stage.backend.kernel.keys()], [A]);
+    assert.deepEqual(stage.table.log, ["apply -demo/drained"]);
+    assert.deepEqual([...stage.table.kernel.keys()], [A]);
     assert.deepEqual(stage.passes, []);
   });
 
   test("is discarded if a change arrives first: the next check finds it again", async () => {
     const { promise, resolve } = Promise.withResolvers<void>();
-    const check = stage.backend.check.bind(stage.backend);
-    stage.backend.check = async (...args) => {
+    const check = stage.table.check.bind(stage.table);
+    stage.table.check = async (...args) => {
       await promise;
       return check(...args);
     };
@@ -325,28 +326,27 @@ describe("garbage that a check finds", () => {
     await quiet();
     resolve();
     await quiet();
-    assert.deepEqual(stage.backend.log, ["apply +demo/b"]);
-    stage.backend.check = check;
+    assert.deepEqual(stage.table.log, ["apply +demo/b"]);
+    stage.table.check = check;
     await stage.pass(6_000);
-    assert.equal(stage.backend.log[1], "apply -demo/drained");
+    assert.equal(stage.table.log[1], "apply -demo/drained");
   });
 
   test("that cannot be removed is a failed pass: everything is read back and compared", async () => {
-    stage.backend.faults.push("before");
+    stage.table.faults.push("before");
     stage.clock.advance(5_000);
     await quiet();
-    stage.backend.garbage = [];
+    stage.table.garbage = [];
     assert.equal(stage.failures.length, 1);
     await stage.pass(1_000);
-    assert.deepEqual(stage.backend.log.slice(1, 3), ["read", "apply -demo/drained"]);
+    assert.deepEqual(stage.table.log.slice(1, 3), ["read", "apply -demo/drained"]);
   });
 });
 
 /** After a first pass; reports to nobody. */
 function begun(
-  options: Pick<DriftCheckOptions<never>, "clock" | "check" | "interval"> &
-    Partial<DriftCheckOptions<never>>,
-): DriftCheck<never> {
+  options: Pick<DriftCheckOptions, "clock" | "check" | "interval"> & Partial<DriftCheckOptions>,
+): DriftCheck {
   const driftCheck = new DriftCheck({
     ...{ random: () => 0.5, drifted: () => undefined, clean: () => undefined },
     ...{ succeeded: () => undefined, failed: () => undefined, wake: () => undefined },

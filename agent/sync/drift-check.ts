@@ -1,6 +1,7 @@
 import { type BackoffBounds, backoff } from "../../common/backoff.ts";
 import type { Cancel, Clock } from "../../common/clock.ts";
-import type { Check, CheckScope, Drift, Reading } from "../backends/backend.ts";
+import type { CheckScope, Drift, Reading } from "../backends/backend.ts";
+import type { Check, KernelChange } from "../backends/kernel-table.ts";
 import { FIRST_INTERVAL } from "./check-interval.ts";
 import { driftKey, RepairPace } from "./repair-pace.ts";
 
@@ -16,12 +17,12 @@ const AFTER_OVERLAPPED = 1 / 2;
 const GONE_AFTER_OVERLAPPED = { times: 4, least: 1_000 } as const;
 
 /** What a drift check needs. */
-export interface DriftCheckOptions<Tx> {
+export interface DriftCheckOptions {
   readonly clock: Clock;
   /** Numbers in [0, 1). */
   readonly random: () => number;
   /** Checks the kernel. */
-  readonly check: (scope: CheckScope, stop: AbortSignal) => Promise<Check<Tx>>;
+  readonly check: (scope: CheckScope, stop: AbortSignal) => Promise<Check>;
   /** Milliseconds of processor time that this process and its programs have used. Absent: durations count. */
   readonly processorTime?: (() => number) | undefined;
   /** Milliseconds from the end of a check that took so many to the next of its scope. */
@@ -43,8 +44,8 @@ export interface DriftCheckOptions<Tx> {
  * Checks run beside passes, so that no change waits for one; a check that a pass has overlapped is discarded. What is gone is looked for first, and often; one
  * that looks for all drift follows when it is due.
  */
-export class DriftCheck<Tx> {
-  readonly #options: DriftCheckOptions<Tx>;
+export class DriftCheck {
+  readonly #options: DriftCheckOptions;
   readonly #pace = new RepairPace();
   /** Drift of which the repair is due, or waits. */
   readonly #awaited = new Set<string>();
@@ -62,7 +63,7 @@ export class DriftCheck<Tx> {
   #interval = FIRST_INTERVAL;
   /** When the next check of everything is due. */
   #allAt = 0;
-  #garbage: Tx | undefined;
+  #garbage: KernelChange | undefined;
   /** A check is due, and waits for the end of the pass. */
   #overdue = false;
   #checking: Promise<void> | undefined;
@@ -70,7 +71,7 @@ export class DriftCheck<Tx> {
   #cancelComparison: Cancel = () => undefined;
   #cancelRepair: Cancel = () => undefined;
 
-  constructor(options: DriftCheckOptions<Tx>) {
+  constructor(options: DriftCheckOptions) {
     this.#options = options;
   }
 
@@ -80,7 +81,7 @@ export class DriftCheck<Tx> {
   }
 
   /** What can be removed, as of the last check; undefined if there is nothing, or if a pass began since. */
-  get garbage(): Tx | undefined {
+  get garbage(): KernelChange | undefined {
     return this.#garbage;
   }
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, test } from "node:test";
 import { objectKey } from "../../api/names.ts";
-import { quiet } from "../../test/doubles/fake-backend.ts";
+import { quiet } from "../../test/doubles/fake-table.ts";
 import { importFact, nodeFact, sliceFact } from "../../test/generators/facts.ts";
 import { AgentBench } from "../../test/stages/agent-bench.ts";
 

@@ -23,7 +23,7 @@ describe("a service that the kernel rejects", () => {
   let stage: ReconcilerStage;
   beforeEach(() => {
     stage = new ReconcilerStage();
-    stage.backend.refuses = ({ protocol }) => protocol === "SCTP";
+    stage.table.refuses = ({ protocol }) => protocol === "SCTP";
   });
   afterEach(() => stage.reconciler.stop());
 
@@ -32,7 +32,7 @@ describe("a service that the kernel rejects", () => {
     stage.set(keyOf(137), service(137, { protocol: "SCTP" }));
     stage.set(keyOf(861), service(861, { protocol: "SCTP" }));
     await stage.start();
-    assert.equal(stage.backend.kernel.size, 998);
+    assert.equal(stage.table.kernel.size, 998);
     assert.deepEqual(Object.fromEntries(stage.quarantined), {
       "demo/s137:http SCTP": "refused-by-kernel",
       "demo/s861:http SCTP": "refused-by-kernel",
@@ -65,11 +65,11 @@ describe("a service that the kernel rejects", () => {
   test("delays no change of other services once it is quarantined", async () => {
     stage.set(keyOf(1), service(1, { protocol: "SCTP" }));
     await stage.start();
-    stage.backend.log.length = 0;
+    stage.table.log.length = 0;
     stage.set(keyOf(2), service(2));
     stage.set(keyOf(1), service(1, { protocol: "SCTP", endpoints: [] }));
     await stage.settle();
-    assert.deepEqual(stage.backend.log, ["apply +demo/s2"]);
+    assert.deepEqual(stage.table.log, ["apply +demo/s2"]);
   });
 
   test("is tried again when it changes in more than its endpoints", async () => {
@@ -86,7 +86,7 @@ describe("a service that the kernel rejects", () => {
   });
 
   test("is tried again when its import names another scheduler", async () => {
-    stage.backend.refuses = ({ scheduler }) => scheduler === "mh";
+    stage.table.refuses = ({ scheduler }) => scheduler === "mh";
     stage.set(keyOf(1), service(1, { scheduler: "mh" }));
     await stage.start();
     assert.equal(stage.quarantined.size, 1);
@@ -97,11 +97,11 @@ describe("a service that the kernel rejects", () => {
   });
 
   test("is not blamed if its import changed during the attempt", async () => {
-    stage.backend.refuses = ({ portName }) => portName === "bad";
+    stage.table.refuses = ({ portName }) => portName === "bad";
     await stage.start();
-    const apply = stage.backend.apply.bind(stage.backend);
-    stage.backend.apply = async (tx, state) => {
-      await apply(tx, state).catch((error) => {
+    const write = stage.table.write.bind(stage.table);
+    stage.table.write = async (change) => {
+      await write(change).catch((error) => {
         if (stage.trials.length > 0) stage.set(keyOf(1), service(1));
         throw error;
       });
@@ -141,9 +141,9 @@ describe("a service that the kernel rejects", () => {
     await stage.pass(RETRY);
     assert.ok(stage.trials.length - first < first, "less often as time passes");
     assert.deepEqual(stage.failures, [], "a retry that is rejected is no news");
-    stage.backend.refuses = () => false;
+    stage.table.refuses = () => false;
     await stage.pass(RETRY);
-    assert.deepEqual([stage.quarantined.size, stage.backend.kernel.size], [0, 21]);
+    assert.deepEqual([stage.quarantined.size, stage.table.kernel.size], [0, 21]);
   });
 
   test("is forgotten with its import", async () => {
@@ -164,7 +164,7 @@ describe("a service that the kernel rejects", () => {
       reason: "server-foreign",
       message: "demo/s2:http: ipvsadm -D -t 241.0.0.10:80",
     } as const;
-    stage.backend.foreign = [conflict];
+    stage.table.foreign = [conflict];
     stage.set(keyOf(1), service(1, { protocol: "SCTP" }));
     stage.set(keyOf(2), service(2));
     await stage.start();
@@ -173,7 +173,7 @@ describe("a service that the kernel rejects", () => {
     const [found] = stage.reconciler.quarantined(keyOf(2));
     assert.equal(codeOf(found?.error), "CSP_PLACE_TAKEN");
     assert.match(String(found?.error), /ipvsadm -D/);
-    stage.backend.foreign = [];
+    stage.table.foreign = [];
     stage.set(keyOf(3), service(3));
     await stage.settle();
     assert.deepEqual([...stage.quarantined.keys()], ["demo/s1:http SCTP"]);
@@ -181,7 +181,7 @@ describe("a service that the kernel rejects", () => {
   });
 
   test("is programmed without affinity if the kernel rejects that", async () => {
-    stage.backend.refuses = ({ affinitySeconds, port }) =>
+    stage.table.refuses = ({ affinitySeconds, port }) =>
       port === 99 || affinitySeconds !== undefined;
     stage.set(keyOf(1), service(1, { affinitySeconds: 60 }));
     stage.set(keyOf(2), service(2, { affinitySeconds: 60, port: 99 }));
@@ -196,24 +196,24 @@ describe("a service that the kernel rejects", () => {
     stage.set(keyOf(1), service(1, { affinitySeconds: 60, endpoints: [] }));
     await stage.settle();
     assert.deepEqual(stage.has(keyOf(1)), [service(1, { endpoints: [] })]);
-    stage.backend.refuses = () => false;
+    stage.table.refuses = () => false;
     await stage.pass(RETRY);
     assert.equal(stage.has(keyOf(1))[0]?.affinitySeconds, 60);
     assert.equal(stage.quarantined.size, 0);
   });
 
   test("for its affinity costs a few attempts, however many services have affinity", async () => {
-    stage.backend.refuses = ({ affinitySeconds }) => affinitySeconds !== undefined;
+    stage.table.refuses = ({ affinitySeconds }) => affinitySeconds !== undefined;
     for (let i = 0; i < 300; i++) stage.set(keyOf(i), service(i, { affinitySeconds: 60 }));
     await stage.start();
-    assert.deepEqual([stage.backend.kernel.size, stage.quarantined.size], [300, 300]);
+    assert.deepEqual([stage.table.kernel.size, stage.quarantined.size], [300, 300]);
     assert.ok(stage.trials.length < 6, `${stage.trials.length} attempts`);
   });
 
   test("is not blamed for a kernel that accepts nothing at all", async () => {
-    stage.backend.kernel.set("demo/left-over", "[]");
+    stage.table.kernel.set("demo/left-over", "[]");
     stage.set(keyOf(1), service(1));
-    for (let i = 0; i < 6; i++) stage.backend.faults.push(undefined, "refused");
+    for (let i = 0; i < 6; i++) stage.table.faults.push(undefined, "refused");
     await stage.start();
     assert.equal(stage.quarantined.size, 0);
     assert.deepEqual(stage.has(keyOf(1)), [service(1)]);
@@ -222,7 +222,7 @@ describe("a service that the kernel rejects", () => {
 
   test("is not searched for after a failure that is no rejection", async () => {
     stage.set(keyOf(1), service(1));
-    stage.backend.faults.push("before", "before", "before", "before");
+    stage.table.faults.push("before", "before", "before", "before");
     await stage.start();
     assert.deepEqual([stage.trials, stage.quarantined.size, stage.failures.length], [[], 0, 4]);
   });
@@ -245,7 +245,7 @@ describe("what the node does not support", () => {
   test("is left out of every service without an attempt, and tried again when the node supports it", async () => {
     const stage = new ReconcilerStage();
     stage.limits = { affinity: false, protocols: new Set(["TCP", "UDP"]) };
-    stage.backend.refuses = ({ protocol, affinitySeconds }) =>
+    stage.table.refuses = ({ protocol, affinitySeconds }) =>
       protocol === "SCTP" || affinitySeconds !== undefined;
     stage.set(keyOf(1), service(1, { affinitySeconds: 60 }));
     stage.set(keyOf(2), service(2), service(2, { protocol: "SCTP", portName: "s", port: 81 }));
@@ -257,10 +257,10 @@ describe("what the node does not support", () => {
       "demo/s1:http TCP": "affinity-unsupported",
       "demo/s2:s SCTP": "refused-by-kernel",
     });
-    stage.backend.log.length = 0;
+    stage.table.log.length = 0;
     await stage.pass(60_000);
-    assert.deepEqual(stage.backend.log, [], "the node is asked again, and nothing is written");
-    stage.backend.refuses = () => false;
+    assert.deepEqual(stage.table.log, [], "the node is asked again, and nothing is written");
+    stage.table.refuses = () => false;
     stage.limits = UNLIMITED;
     await stage.pass(120_000);
     assert.equal(stage.quarantined.size, 0);
@@ -271,16 +271,16 @@ describe("what the node does not support", () => {
 
 test("a search that is cut short continues after the next pass; meanwhile suspects keep their existing rules", async () => {
   const stage = new ReconcilerStage();
-  stage.backend.refuses = ({ protocol }) => protocol === "SCTP";
+  stage.table.refuses = ({ protocol }) => protocol === "SCTP";
   const good = [...Array(100).keys()].filter((i) => i % 2 === 1);
   for (const i of good) stage.set(keyOf(i), service(i));
   await stage.start();
-  const apply = stage.backend.apply.bind(stage.backend);
+  const write = stage.table.write.bind(stage.table);
   let attempts = 0;
-  stage.backend.apply = async (tx, state) => {
+  stage.table.write = async (change) => {
     attempts++;
     stage.clock.standStill(1_000);
-    await apply(tx, state);
+    await write(change);
     for (const i of good) assert.equal(stage.has(keyOf(i)).length, 1, "no service without rules");
   };
   for (let i = 0; i < 100; i++) {
@@ -298,19 +298,19 @@ test("a search that is cut short continues after the next pass; meanwhile suspec
 
 test("new offenders without end do not keep another service's change waiting", async () => {
   const stage = new ReconcilerStage();
-  stage.backend.refuses = ({ protocol }) => protocol === "SCTP";
+  stage.table.refuses = ({ protocol }) => protocol === "SCTP";
   await stage.start();
-  const apply = stage.backend.apply.bind(stage.backend);
+  const write = stage.table.write.bind(stage.table);
   let arrived = 0;
   let arrivedWhenLive: number | undefined;
-  stage.backend.apply = async (tx, state) => {
+  stage.table.write = async (change) => {
     // One more arrives with each transaction.
     if (arrived < 300) {
       const importKey = keyOf(1_000 + arrived++);
       stage.set(importKey, service(1, { importKey, protocol: "SCTP" }));
     }
     if (arrived === 20) stage.set(keyOf(2), service(2));
-    await apply(tx, state);
+    await write(change);
     if (stage.has(keyOf(2)).length > 0) arrivedWhenLive ??= arrived;
   };
   stage.set(keyOf(1), service(1));
@@ -334,21 +334,21 @@ test("any rejected services are quarantined, all others are live, and no valid r
     async (offenders, noAffinity, rounds, faults) => {
       const stage = new ReconcilerStage();
       const bad = (one: VirtualService) => offenders.some((i) => keyOf(i) === one.importKey);
-      stage.backend.refuses = (one) =>
+      stage.table.refuses = (one) =>
         (bad(one) && one.port !== 80) || (noAffinity && one.affinitySeconds !== undefined);
       for (let i = 0; i < 12; i++) stage.set(keyOf(i), service(i));
       await stage.start();
-      const apply = stage.backend.apply.bind(stage.backend);
+      const write = stage.table.write.bind(stage.table);
       const good = (i: number) => {
         const desired = new Set((stage.wanted.get(keyOf(i)) ?? []).map(({ port }) => port));
         return stage.has(keyOf(i)).filter((one) => desired.has(one.port) && !bad(one));
       };
-      stage.backend.apply = async (tx, state) => {
+      stage.table.write = async (change) => {
         const before = [...Array(12).keys()].map((i) => good(i).length);
-        await apply(tx, state);
+        await write(change);
         for (const [i, count] of before.entries()) assert.ok(good(i).length >= count, keyOf(i));
       };
-      stage.backend.faults.push(...faults);
+      stage.table.faults.push(...faults);
       for (const round of rounds) {
         for (const { i, port, affine } of round) {
           stage.set(keyOf(i), service(i, { port, ...(affine && { affinitySeconds: 60 }) }));

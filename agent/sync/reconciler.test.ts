@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, test } from "node:test";
 import fc from "fast-check";
 import type { ObjectKey } from "../../api/names.ts";
-import { type Fault, quiet } from "../../test/doubles/fake-backend.ts";
+import { type Fault, quiet } from "../../test/doubles/fake-table.ts";
 import { forMany } from "../../test/generators/for-all.ts";
 import { virtualService } from "../../test/generators/services.ts";
 import { ReconcilerStage } from "../../test/stages/reconciler-stage.ts";
@@ -19,14 +19,14 @@ afterEach(() => bench.reconciler.stop());
 
 describe("a reconciler", () => {
   test("neither reads nor writes before it is started, and then begins with a complete pass", async () => {
-    bench.backend.kernel.set("demo/left-over", "x");
+    bench.table.kernel.set("demo/left-over", "x");
     bench.want(A, 80, 7);
     await quiet();
-    assert.deepEqual(bench.backend.log, []);
+    assert.deepEqual(bench.table.log, []);
     assert.equal(bench.reconciler.synced, false);
     bench.reconciler.start();
     await quiet();
-    assert.deepEqual(bench.backend.log, ["read", "apply +demo/a -demo/left-over"]);
+    assert.deepEqual(bench.table.log, ["read", "apply +demo/a -demo/left-over"]);
     assert.equal(bench.reconciler.synced, true);
     assert.deepEqual(bench.passes[0], {
       family: "IPv4",
@@ -40,25 +40,25 @@ describe("a reconciler", () => {
 
   test("writes nothing if the kernel has the desired state, and reports the pass", async () => {
     bench.wanted.set(A, [virtualService({ importKey: A })]);
-    bench.backend.kernel.set(A, JSON.stringify(bench.wanted.get(A)));
+    bench.table.kernel.set(A, JSON.stringify(bench.wanted.get(A)));
     bench.reconciler.start();
     await quiet();
-    assert.deepEqual([bench.backend.log, bench.passes.length], [["read"], 1]);
+    assert.deepEqual([bench.table.log, bench.passes.length], [["read"], 1]);
   });
 
   test("writes a change at once, and later changes together in the next transaction", async () => {
     await bench.started();
-    const release = bench.backend.hold();
+    const release = bench.table.hold();
     bench.want(A, 80, 1);
     await quiet();
     bench.want(B, 80, 2);
     bench.want(C, 80, 3);
     bench.want(B, 81, 4);
     await quiet();
-    assert.deepEqual(bench.backend.log, ["apply +demo/a"]);
+    assert.deepEqual(bench.table.log, ["apply +demo/a"]);
     release();
     await quiet();
-    assert.deepEqual(bench.backend.log, ["apply +demo/a", "apply +demo/b +demo/c"]);
+    assert.deepEqual(bench.table.log, ["apply +demo/a", "apply +demo/b +demo/c"]);
     assert.deepEqual(
       bench.passes.map(({ scope, changedAt }) => ({ scope, changedAt })),
       [
@@ -74,25 +74,25 @@ describe("a reconciler", () => {
     await bench.started();
     bench.want(A, 80, 5);
     await quiet();
-    assert.deepEqual(bench.backend.log, []);
+    assert.deepEqual(bench.table.log, []);
     assert.deepEqual(bench.passes.at(-1)?.changedAt, [5]);
   });
 
   test("reports when the present step of a pass began: reading, then writing", async () => {
-    const { backend, clock, reconciler } = bench;
+    const { table, clock, reconciler } = bench;
     bench.want(A, 80, 1);
-    const read = backend.hold();
+    const read = table.hold();
     reconciler.start();
     await quiet();
     assert.equal(reconciler.stepSince, clock.now());
     clock.advance(400_000);
     const began = clock.now();
     assert.equal(reconciler.stepSince, began - 400_000);
-    const write = backend.hold();
+    const write = table.hold();
     read();
     await quiet();
     clock.advance(1_000);
-    assert.deepEqual([backend.log, reconciler.stepSince], [["read", "apply +demo/a"], began]);
+    assert.deepEqual([table.log, reconciler.stepSince], [["read", "apply +demo/a"], began]);
     write();
     await quiet();
     assert.equal(reconciler.stepSince, undefined);
@@ -103,21 +103,21 @@ describe("a reconciler whose kernel rejects transactions", () => {
   for (const fault of ["before", "after"] as const) {
     test(`reads back after a transaction that failed ${fault} it took effect`, async () => {
       await bench.started();
-      bench.backend.faults.push(fault);
+      bench.table.faults.push(fault);
       bench.want(A, 80, 5);
       await quiet();
-      assert.deepEqual(bench.backend.log, ["apply +demo/a"]);
+      assert.deepEqual(bench.table.log, ["apply +demo/a"]);
       assert.deepEqual(
         bench.failures.map(({ family, failures, retryIn }) => [family, failures, retryIn]),
         [["IPv4", 1, 150]],
       );
       bench.clock.advance(149);
       await quiet();
-      assert.deepEqual(bench.backend.log, ["apply +demo/a"]);
+      assert.deepEqual(bench.table.log, ["apply +demo/a"]);
       bench.clock.advance(1);
       await quiet();
       const again = fault === "before" ? ["apply +demo/a"] : [];
-      assert.deepEqual(bench.backend.log, ["apply +demo/a", "read", ...again]);
+      assert.deepEqual(bench.table.log, ["apply +demo/a", "read", ...again]);
       assert.deepEqual(bench.passes.at(-1)?.scope, "complete");
       assert.deepEqual(bench.passes.at(-1)?.changedAt, [5]);
       bench.assertAsWanted();
@@ -126,10 +126,10 @@ describe("a reconciler whose kernel rejects transactions", () => {
 
   test("waits longer after each failure, and resets the delay after a success", async () => {
     await bench.started();
-    bench.backend.faults.push("before", "before", "before", "before");
+    bench.table.faults.push("before", "before", "before", "before");
     bench.want(A, 80);
     await bench.settle();
-    bench.backend.faults.push("before");
+    bench.table.faults.push("before");
     bench.want(A, 81);
     await bench.settle();
     assert.deepEqual(
@@ -147,23 +147,23 @@ describe("a reconciler whose kernel rejects transactions", () => {
 
   test("collects changes while it waits, and does not retry earlier because of them", async () => {
     await bench.started();
-    bench.backend.faults.push("before");
+    bench.table.faults.push("before");
     bench.want(A, 80);
     await quiet();
     bench.want(B, 80);
     bench.want(A, undefined);
     await quiet();
-    assert.deepEqual(bench.backend.log, ["apply +demo/a"]);
+    assert.deepEqual(bench.table.log, ["apply +demo/a"]);
     await bench.settle();
-    assert.deepEqual(bench.backend.log, ["apply +demo/a", "read", "apply +demo/b"]);
+    assert.deepEqual(bench.table.log, ["apply +demo/a", "read", "apply +demo/b"]);
   });
 
   test("reverts external changes when it reads back", async () => {
     bench.want(A, 80);
     await bench.started();
-    bench.backend.kernel.clear();
-    bench.backend.kernel.set("demo/foreign", "x");
-    bench.backend.faults.push("before");
+    bench.table.kernel.clear();
+    bench.table.kernel.set("demo/foreign", "x");
+    bench.table.faults.push("before");
     bench.want(B, 80);
     await bench.settle();
     bench.assertAsWanted();
@@ -171,12 +171,12 @@ describe("a reconciler whose kernel rejects transactions", () => {
 
   test("an error in rendering is a failed pass like any other", async () => {
     await bench.started();
-    bench.backend.diff = () => {
+    bench.table.change = () => {
       throw new Error("cannot be rendered");
     };
     bench.want(A, 80);
     await quiet();
-    Reflect.deleteProperty(bench.backend, "diff");
+    Reflect.deleteProperty(bench.table, "change");
     await bench.settle();
     assert.match(String(bench.failures[0]?.error), /cannot be rendered/);
     bench.assertAsWanted();
@@ -204,8 +204,8 @@ test("after any failures, the kernel reaches the desired state", async () => {
       if (one === "rest") await quiet();
       else if (one === "hold") {
         release();
-        release = bench.backend.hold();
-      } else if (typeof one === "string") bench.backend.faults.push(one);
+        release = bench.table.hold();
+      } else if (typeof one === "string") bench.table.faults.push(one);
       else bench.want(one.key, one.port);
     }
     release();
@@ -220,7 +220,7 @@ describe("changes that wait", () => {
   test("reports since when the oldest change waits, in a transaction or not, in any order", async () => {
     assert.equal(bench.reconciler.oldestWaiting, undefined);
     await bench.started();
-    const release = bench.backend.hold();
+    const release = bench.table.hold();
     bench.want(A, 80, 20);
     await quiet();
     assert.equal(bench.reconciler.oldestWaiting, 20, "in flight");
@@ -228,7 +228,7 @@ describe("changes that wait", () => {
     assert.equal(bench.reconciler.oldestWaiting, 20);
     bench.want(C, 80, 10);
     assert.equal(bench.reconciler.oldestWaiting, 10, "told last, but known first");
-    bench.backend.faults.push("before");
+    bench.table.faults.push("before");
     release();
     await quiet();
     assert.equal(bench.reconciler.oldestWaiting, 10, "after a failure");
@@ -241,7 +241,7 @@ describe("changes that wait", () => {
     await bench.started();
     const started = bench.clock.now();
     assert.equal(bench.reconciler.inSyncAt, started);
-    const release = bench.backend.hold();
+    const release = bench.table.hold();
     bench.want(A, 80, started);
     await quiet();
     bench.clock.advance(60_000);
@@ -256,55 +256,55 @@ describe("changes that wait", () => {
 describe("a reconciler that is stopped", () => {
   test("finishes the present transaction, and starts no other", async () => {
     await bench.started();
-    const release = bench.backend.hold();
+    const release = bench.table.hold();
     bench.want(A, 80);
     await quiet();
     bench.want(B, 80);
     const stopped = bench.reconciler.stop();
     await quiet();
-    assert.deepEqual(bench.backend.log, ["apply +demo/a"]);
+    assert.deepEqual(bench.table.log, ["apply +demo/a"]);
     release();
     await stopped;
     bench.want(C, 80);
     await quiet();
-    assert.deepEqual(bench.backend.log, ["apply +demo/a", "close"]);
-    assert.deepEqual([...bench.backend.kernel.keys()], [A]);
+    assert.deepEqual(bench.table.log, ["apply +demo/a", "close"]);
+    assert.deepEqual([...bench.table.kernel.keys()], [A]);
   });
 
   test("while it reads, writes nothing", async () => {
     bench.want(A, 80);
-    const release = bench.backend.hold();
+    const release = bench.table.hold();
     bench.reconciler.start();
     await quiet();
     const stopped = bench.reconciler.stop();
     release();
     await stopped;
-    assert.deepEqual(bench.backend.log, ["read", "close"]);
+    assert.deepEqual(bench.table.log, ["read", "close"]);
     assert.deepEqual(bench.passes, []);
     assert.equal(bench.reconciler.synced, false);
   });
 
   test("while it waits after a failure, ends at once", async () => {
     await bench.started();
-    bench.backend.faults.push("before");
+    bench.table.faults.push("before");
     bench.want(A, 80);
     await quiet();
     await bench.reconciler.stop();
-    assert.deepEqual(bench.backend.log, ["apply +demo/a", "close"]);
+    assert.deepEqual(bench.table.log, ["apply +demo/a", "close"]);
     assert.equal(bench.clock.pending, 0);
   });
 
   test("in the middle of a transaction that fails, does not try again", async () => {
     await bench.started();
-    const release = bench.backend.hold();
+    const release = bench.table.hold();
     bench.want(A, 80);
     await quiet();
-    bench.backend.faults.push("before");
+    bench.table.faults.push("before");
     const stopped = bench.reconciler.stop();
     release();
     await stopped;
     assert.equal(bench.failures.length, 1);
-    assert.deepEqual(bench.backend.log, ["apply +demo/a", "close"]);
+    assert.deepEqual(bench.table.log, ["apply +demo/a", "close"]);
   });
 
   test("before it was started, never begins", async () => {
@@ -312,6 +312,6 @@ describe("a reconciler that is stopped", () => {
     await bench.reconciler.stop();
     bench.reconciler.start();
     await quiet();
-    assert.deepEqual(bench.backend.log, ["close"]);
+    assert.deepEqual(bench.table.log, ["close"]);
   });
 });

@@ -4,15 +4,8 @@ import { type BackoffBounds, backoff } from "../../common/backoff.ts";
 import type { Clock } from "../../common/clock.ts";
 import { sleep } from "../../common/clock.ts";
 import { TimeSlice } from "../../common/event-loop.ts";
-import {
-  type Backend,
-  type Limits,
-  type Programmed,
-  type Ruleset,
-  type Transaction,
-  UNCHANGED,
-  UNLIMITED,
-} from "../backends/backend.ts";
+import { type Drift, type Limits, type Programmed, UNLIMITED } from "../backends/backend.ts";
+import type { KernelChange, KernelTable } from "../backends/kernel-table.ts";
 import { Announcements } from "./announcements.ts";
 import type { CheckInterval } from "./check-interval.ts";
 import type { DesiredState } from "./desired-state.ts";
@@ -25,9 +18,9 @@ import type { Follower, ReconcilerEvents } from "./reconciler-events.ts";
 import { RetainedRules } from "./retained-rules.ts";
 
 /** Options of a reconciler. */
-export interface ReconcilerOptions<State, Changes, Tx extends Transaction> {
+export interface ReconcilerOptions {
   readonly family: Family;
-  readonly backend: Backend<State, Changes, Tx>;
+  readonly table: KernelTable;
   /** Finds out what the node supports, by trying. Never rejects. */
   readonly limits: (stop: AbortSignal) => Promise<Limits>;
   readonly desired: DesiredState;
@@ -60,20 +53,17 @@ const LONGEST_PAUSE = 5_000;
  * 4. The first write waits while the first lists lack most services that the kernel holds, or flags their VIPs; see RetainedRules.
  * 5. Changes by other programs are repaired; see DriftCheck.
  */
-export class Reconciler<State, Changes, Tx extends Transaction> {
-  readonly #options: ReconcilerOptions<State, Changes, Tx>;
+export class Reconciler {
+  readonly #options: ReconcilerOptions;
   readonly #changes = new PendingChanges();
   readonly #retained: RetainedRules;
   readonly #quarantine: Quarantine;
   readonly #search: OffenderSearch;
   readonly #announcements: Announcements;
-  readonly #driftCheck: DriftCheck<Tx>;
+  readonly #driftCheck: DriftCheck;
   readonly #stop = new AbortController();
   /** What each import cost when it was last written. */
   readonly #costs = new Map<ObjectKey, number>();
-  /** Absent until the kernel was read, and while it is not known whether it has accepted a transaction. */
-  #state: State | undefined;
-  #ruleset: Ruleset<Changes> | undefined;
   #limits: Promise<Limits> | undefined;
   #conflicts: readonly QuarantinedService[] = [];
   #stepSince: number | undefined;
@@ -85,9 +75,9 @@ export class Reconciler<State, Changes, Tx extends Transaction> {
   /** Ends the wait for work. */
   #wake: () => void = () => undefined;
 
-  constructor(options: ReconcilerOptions<State, Changes, Tx>) {
+  constructor(options: ReconcilerOptions) {
     this.#options = options;
-    const { family, backend, desired, interval, clock, random, events } = options;
+    const { family, table, desired, interval, clock, random, events } = options;
     const wake = () => this.#wake();
     this.#retained = new RetainedRules({
       clock,
@@ -108,14 +98,13 @@ export class Reconciler<State, Changes, Tx extends Transaction> {
       clock,
       random,
       processorTime: options.processorTime,
-      check: async (scope, stop) =>
-        this.#state === undefined ? UNCHANGED : backend.check(this.#state, scope, stop),
+      check: (scope, stop) => table.check(scope, stop),
       interval: (took, reading, scope) => interval.after(family, took, reading, scope),
       drifted: (drift, repairIn) => this.#announcements.drifted(drift, repairIn),
       clean: () => this.#sawInSync(),
       succeeded: () => {
         // After a pass that failed, nothing was checked.
-        if (this.#state !== undefined) events.checked(family);
+        if (table.isKnown) events.checked(family);
       },
       failed: (error, retryIn) => events.checkFailed({ family, error, retryIn }),
       wake,
@@ -180,7 +169,7 @@ export class Reconciler<State, Changes, Tx extends Transaction> {
     this.#quarantine.stop();
     this.#wake();
     await Promise.all([this.#running, this.#driftCheck.stop()]);
-    await this.#options.backend.close();
+    await this.#options.table.close();
   }
 
   get #stopped(): boolean {
@@ -190,7 +179,7 @@ export class Reconciler<State, Changes, Tx extends Transaction> {
   get #hasWork(): boolean {
     const { due, garbage } = this.#driftCheck;
     const changed = this.#changes.any || this.#quarantine.retryDue || this.#search.unfinished;
-    return this.#state === undefined || changed || due || garbage !== undefined;
+    return !this.#options.table.isKnown || changed || due || garbage !== undefined;
   }
 
   async #run(): Promise<void> {
@@ -215,18 +204,18 @@ export class Reconciler<State, Changes, Tx extends Transaction> {
   }
 
   /** Returns the milliseconds to pause before the next pass. `garbage`: what the last check found to be removable. */
-  async #pass(garbage: Tx | undefined): Promise<number> {
-    const { backend, clock, desired, follower } = this.#options;
+  async #pass(garbage: KernelChange | undefined): Promise<number> {
+    const { table, clock, desired, follower } = this.#options;
     const started = clock.now();
     const { due } = this.#driftCheck;
-    const complete = due || this.#state === undefined;
+    const complete = due || !table.isKnown;
     const retry = this.#quarantine.retryDue;
     if (due || retry) this.#limits = undefined;
     this.probe();
     this.#quarantine.limits = (await this.#limits) ?? UNLIMITED;
     if (complete) {
-      this.#state = await this.#readBack(this.#state);
-      const programmed = backend.programmed(this.#state);
+      this.#announcements.readBack(await this.#read());
+      const { programmed } = table;
       if (!this.#wasRead) {
         this.#options.found?.(programmed);
         this.#options.follower?.found(programmed.destinations);
@@ -241,8 +230,8 @@ export class Reconciler<State, Changes, Tx extends Transaction> {
     const taken = complete ? this.#changes.take() : this.#changes.take(this.#portion());
     const changed = new Set([...taken, ...retried]);
     try {
-      const tx = await this.#write(complete ? "all" : changed, follower);
-      if (!this.#stopped) this.#accepted(complete ? "complete" : "changed", tx, started);
+      const change = await this.#write(complete ? "all" : changed, follower);
+      if (!this.#stopped) this.#accepted(complete ? "complete" : "changed", change, started);
       return 0;
     } catch (error) {
       if (this.#stopped || !isRejected(error)) throw error;
@@ -259,17 +248,15 @@ export class Reconciler<State, Changes, Tx extends Transaction> {
 
   /** Nothing may be written yet: the kernel is read again first. */
   #holdBack(pause: number): number {
-    this.#state = undefined;
+    this.#options.table.forget();
     this.#driftCheck.passEnds();
     return pause;
   }
 
   /** Nothing has changed: only garbage is removed. */
-  async #idle(garbage: Tx | undefined, retry: boolean): Promise<number> {
-    const { backend } = this.#options;
-    const state = this.#state;
+  async #idle(garbage: KernelChange | undefined, retry: boolean): Promise<number> {
     if (retry) this.#quarantine.passed();
-    if (garbage !== undefined && state !== undefined) await backend.apply(garbage, state);
+    if (garbage !== undefined) await this.#options.table.write(garbage);
     this.#driftCheck.passEnds("changed");
     return 0;
   }
@@ -280,36 +267,22 @@ export class Reconciler<State, Changes, Tx extends Transaction> {
   }
 
   /** Rejects with the signal's reason if the reading is stopped, however it ends. */
-  async #read(): Promise<State> {
+  async #read(): Promise<readonly Drift[]> {
     const { signal } = this.#stop;
     try {
-      return await this.#options.backend.read(signal);
+      return await this.#options.table.read(signal);
     } finally {
       signal.throwIfAborted();
     }
   }
 
-  async #readBack(before: State | undefined): Promise<State> {
-    const { backend } = this.#options;
-    this.#state = undefined;
-    const found = await this.#read();
-    this.#announcements.readBack(before === undefined ? [] : backend.compare(before, found));
-    return found;
-  }
-
-  /**
-   * Makes these imports live on top of what the kernel has accepted, or everything. Rejects as `Backend.read` and `apply`
-   * do; the state is unknown then.
-   */
-  async #write(keys: Iterable<ObjectKey> | "all", follower?: Follower): Promise<Tx> {
-    const { backend, clock, desired } = this.#options;
-    const state = this.#state ?? (await this.#read());
+  /** Makes these imports live on top of what the kernel has accepted, or everything. Rejects as `KernelTable.read` and `write` do. */
+  async #write(keys: Iterable<ObjectKey> | "all", follower?: Follower): Promise<KernelChange> {
+    const { table, clock, desired } = this.#options;
+    if (!table.isKnown) await this.#read();
     this.#step();
-    this.#state = undefined;
-    if (keys === "all") this.#ruleset = undefined;
-    this.#ruleset ??= backend.ruleset();
-    const ruleset = this.#ruleset;
-    const programmed = backend.programmed(state);
+    if (keys === "all") table.clear();
+    const { programmed } = table;
     const slice = new TimeSlice(clock);
     for (const key of keys === "all" ? desired.keys() : keys) {
       if (slice.expired) {
@@ -323,33 +296,35 @@ export class Reconciler<State, Changes, Tx extends Transaction> {
       const admitted = this.#quarantine.admit(key, services);
       const { live, kept, whole } = this.#search.sift(key, admitted, programmed);
       // Services that are not written as planned are few: they stay in memory.
-      ruleset.set(key, live, live === services ? { again } : { kept });
+      table.set(key, live, live === services ? { again } : { kept });
       if (whole) follower?.proposed(key, live);
       else follower?.kept([...live, ...kept]);
     }
-    const changes = await slice.run(ruleset.take());
-    const tx = await slice.run(backend.diff(state, changes));
+    const change = await slice.run(table.change());
     this.#step();
-    if (!tx.empty && !this.#stopped) await backend.apply(tx, state);
+    if (!this.#stopped) await table.write(change);
     this.#step();
-    this.#state = state;
-    return tx;
+    return change;
   }
 
   #sawInSync(): void {
-    if (this.#state === undefined || this.#changes.any || this.#search.unfinished) return;
+    if (!this.#options.table.isKnown || this.#changes.any || this.#search.unfinished) return;
     this.#inSyncAt = this.#options.clock.now();
   }
 
-  #accepted(scope: "changed" | "complete", { writes, deletes }: Tx, started: number): void {
-    const { backend, clock, family, follower, events } = this.#options;
+  #accepted(
+    scope: "changed" | "complete",
+    { writes, deletes }: KernelChange,
+    started: number,
+  ): void {
+    const { table, clock, family, follower, events } = this.#options;
     this.#failures = 0;
     const whole = !this.#search.unfinished;
     this.#synced ||= whole;
     follower?.accepted(scope === "complete" && whole);
     this.#driftCheck.passEnds(scope);
     this.#quarantine.passed();
-    this.#conflicts = this.#state ? backend.conflicts(this.#state).map(conflicting) : [];
+    this.#conflicts = table.conflicts.map(conflicting);
     this.#announcements.quarantined([...this.#quarantine.all, ...this.#conflicts]);
     const seconds = (clock.now() - started) / 1000;
     const changedAt = this.#changes.live();
@@ -369,7 +344,7 @@ export class Reconciler<State, Changes, Tx extends Transaction> {
     if (!retry) events.failed({ family, error, failures: ++this.#failures, retryIn: 0 });
     const found = await this.#search.run(changed);
     if (!found) throw error;
-    this.#state = undefined;
+    this.#options.table.forget();
     this.#changes.failed();
     this.#driftCheck.passEnds();
     return Math.min(clock.now() - began, LONGEST_PAUSE);
@@ -377,8 +352,8 @@ export class Reconciler<State, Changes, Tx extends Transaction> {
 
   /** Forgets the state, and returns the milliseconds until the next attempt. */
   #fail(error: unknown): number {
-    const { events, family, follower, random } = this.#options;
-    this.#state = undefined;
+    const { events, family, follower, random, table } = this.#options;
+    table.forget();
     this.#changes.failed();
     this.#driftCheck.passEnds();
     follower?.failed();

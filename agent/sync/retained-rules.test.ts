@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, test } from "node:test";
 import type { ObjectKey } from "../../api/names.ts";
-import { quiet } from "../../test/doubles/fake-backend.ts";
+import { quiet } from "../../test/doubles/fake-table.ts";
 import { virtualService } from "../../test/generators/services.ts";
 import { ReconcilerStage } from "../../test/stages/reconciler-stage.ts";
 import type { VirtualService } from "../plan/virtual-service.ts";
@@ -23,7 +23,7 @@ describe("a start at which the lists lack most services that the kernel holds", 
     stage = new ReconcilerStage();
     // The rules of an earlier run.
     for (let i = 0; i < MANY; i++) {
-      stage.backend.kernel.set(keyOf(i), JSON.stringify([service(i)]));
+      stage.table.kernel.set(keyOf(i), JSON.stringify([service(i)]));
     }
   });
   afterEach(() => stage.reconciler.stop());
@@ -38,17 +38,17 @@ describe("a start at which the lists lack most services that the kernel holds", 
     await quiet();
   }
 
-  const written = () => stage.backend.log.filter((line) => line.startsWith("apply"));
+  const written = () => stage.table.log.filter((line) => line.startsWith("apply"));
 
   test("writes nothing for 30 seconds, reports it, and then deletes what is not listed", async () => {
-    const before = new Map(stage.backend.kernel);
+    const before = new Map(stage.table.kernel);
     await begin();
     for (let ms = 5_000; ms < RETENTION_MS; ms += 5_000) await wait(5_000);
-    assert.deepEqual([stage.backend.kernel, written()], [before, []]);
+    assert.deepEqual([stage.table.kernel, written()], [before, []]);
     assert.deepEqual(stage.retained, [`retained ${MANY} of ${MANY}`]);
     assert.deepEqual([stage.reconciler.retained, stage.reconciler.synced], [MANY, false]);
     await wait(5_000);
-    assert.equal(stage.backend.kernel.size, 0);
+    assert.equal(stage.table.kernel.size, 0);
     assert.deepEqual(stage.retained, [`retained ${MANY} of ${MANY}`, `released ${MANY}`]);
     assert.deepEqual([stage.reconciler.retained, stage.reconciler.synced], [0, true]);
   });
@@ -58,7 +58,7 @@ describe("a start at which the lists lack most services that the kernel holds", 
     await wait(5_000);
     for (let i = 0; i < MANY - 5; i++) stage.set(keyOf(i), service(i));
     await wait(5_000);
-    assert.equal(stage.backend.kernel.size, MANY - 5);
+    assert.equal(stage.table.kernel.size, MANY - 5);
     assert.deepEqual(stage.retained, [`retained ${MANY} of ${MANY}`, "released 0"]);
     assert.equal(stage.reconciler.synced, true);
   });
@@ -90,15 +90,15 @@ describe("a start at which the lists lack most services that the kernel holds", 
     await begin();
     for (let i = 0; i < MANY; i++) stage.set(keyOf(i));
     await quiet();
-    assert.deepEqual([stage.retained, stage.backend.kernel.size], [[], 0]);
+    assert.deepEqual([stage.retained, stage.table.kernel.size], [[], 0]);
   });
 
   test("whose VIPs flags do not allow writes nothing until that changes, however long it takes", async () => {
-    const before = new Map(stage.backend.kernel);
+    const before = new Map(stage.table.kernel);
     for (let i = 0; i < MANY; i++) stage.refused.set(keyOf(i), [service(i)]);
     await begin();
     for (let ms = 0; ms < 10 * RETENTION_MS; ms += 5_000) await wait(5_000);
-    assert.deepEqual([stage.backend.kernel, written()], [before, []]);
+    assert.deepEqual([stage.table.kernel, written()], [before, []]);
     assert.deepEqual(stage.retained, [`retained ${MANY} of ${MANY}, not allowed`]);
     assert.deepEqual([stage.reconciler.retained, stage.reconciler.synced], [MANY, false]);
     stage.refused.clear();
@@ -117,7 +117,7 @@ describe("a start at which the lists lack most services that the kernel holds", 
       `retained ${MANY} of ${MANY}`,
       `retained ${MANY} of ${MANY}, not allowed`,
     ]);
-    assert.deepEqual([stage.backend.kernel.size, written()], [MANY, []]);
+    assert.deepEqual([stage.table.kernel.size, written()], [MANY, []]);
   });
 
   test("lacks half of them in the lists and half by flags: the lists are awaited, and then followed", async () => {
@@ -125,13 +125,13 @@ describe("a start at which the lists lack most services that the kernel holds", 
     await begin();
     await wait(RETENTION_MS);
     assert.deepEqual(stage.retained.length, 2);
-    assert.equal(stage.backend.kernel.size, 0);
+    assert.equal(stage.table.kernel.size, 0);
   });
 
   test("ends at once when the agent stops, and the rules stay", async () => {
     await begin();
     await stage.reconciler.stop();
-    assert.deepEqual([stage.backend.kernel.size, stage.clock.pending], [MANY, 0]);
+    assert.deepEqual([stage.table.kernel.size, stage.clock.pending], [MANY, 0]);
   });
 });
 
@@ -142,13 +142,13 @@ for (const [lost, retains] of [
   test(`${lost} of 20 services not listed: ${retains ? "retained" : "deleted at once"}`, async () => {
     const stage = new ReconcilerStage();
     for (let i = 0; i < 20; i++) {
-      stage.backend.kernel.set(keyOf(i), JSON.stringify([service(i)]));
+      stage.table.kernel.set(keyOf(i), JSON.stringify([service(i)]));
       if (i >= lost) stage.set(keyOf(i), service(i));
     }
     stage.reconciler.start();
     await quiet();
     assert.equal(stage.retained.length > 0, retains);
-    assert.equal(stage.backend.kernel.size, retains ? 20 : 20 - lost);
+    assert.equal(stage.table.kernel.size, retains ? 20 : 20 - lost);
     await stage.reconciler.stop();
   });
 }

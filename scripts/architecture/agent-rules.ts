@@ -28,15 +28,14 @@ export const AGENT_RULES: readonly Rule[] = [
     why: "The seam: meaning in, kernel objects out.",
   },
   {
-    files: ["agent/backends/table-backend.ts"],
+    files: ["agent/backends/kernel-table.ts"],
     may: [
       "agent/backends/{backend,dataplane,objects}.ts",
-      "agent/backends/nft/service-key.ts",
       "api/**",
       "agent/plan/virtual-service.ts",
     ],
     pure: false,
-    why: "The backend of every dataplane whose objects are in one table.",
+    why: "What the kernel should hold and holds, for any dataplane.",
   },
   {
     files: ["agent/backends/backend-kind.ts"],
@@ -192,7 +191,7 @@ export const AGENT_RULES: readonly Rule[] = [
     may: [
       "api/**",
       "common/**",
-      "agent/backends/{backend,limits}.ts",
+      "agent/backends/{backend,kernel-table,limits}.ts",
       "agent/model/**",
       "agent/plan/**",
       "agent/sources/source.ts",

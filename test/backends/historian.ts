@@ -8,23 +8,28 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { finished } from "../../agent/backends/backend.ts";
+import { KernelChange } from "../../agent/backends/kernel-table.ts";
+import type { Held } from "../../agent/backends/objects.ts";
 import { Model } from "../../agent/model/model.ts";
 import { FAMILIES } from "../../api/address.ts";
 import { CodedError, codeOf } from "../../common/errors.ts";
 import { backendTitled } from "../backends.ts";
+import { pureTable } from "../doubles/pure-table.ts";
 import { anyEvent, applyEvent, type Event } from "../generators/histories.ts";
 import { fromScratch, optionsOf, setImport } from "../states/replay.ts";
-import { openBackend, removeAll } from "./open-backend.ts";
+import { openDataplane, removeAll } from "./open-backend.ts";
 
 const [, , title = "", word = "", seed = "", numRuns = ""] = process.argv;
 const tested = backendTitled(title);
 const family = FAMILIES.find((one) => one === word) ?? assert.fail(word);
 const { clusterSetCidrs, masquerade } = optionsOf(family);
 const pure = tested.pure(family);
-const backend = await openBackend(tested, family, clusterSetCidrs, {
+const dataplane = await openDataplane(tested, family, clusterSetCidrs, {
   masquerade: masquerade.mode,
   podCidrs: masquerade.podCidrs,
 });
+/** Of the dataplane as this node supports it. */
+const opened = pureTable(dataplane.layout);
 const PATH = process.env.PATH ?? "";
 /** A directory with programs that are killed as soon as they run. */
 const killed = mkdtempSync(join(tmpdir(), "historian-"));
@@ -59,29 +64,37 @@ const anySteps: fc.Arbitrary<Step[]> = fc.array(
 );
 
 let model = new Model();
-let ruleset = backend.ruleset();
-let state = backend.empty();
+let ruleset = opened.ruleset();
+let held: Held = new Map();
 let states = 0;
 const faults: string[] = [];
 
 /** As after a failure, drift and a start. Returns how much was written. */
 async function passAll(): Promise<number> {
-  ruleset = backend.ruleset();
+  ruleset = opened.ruleset();
   for (const key of model.keys()) setImport(ruleset, model, key, family);
-  state = await backend.read();
-  const tx = finished(backend.diff(state, finished(ruleset.take())));
-  if (!tx.empty) await backend.apply(tx, state);
+  held = await read();
+  const tx = finished(opened.diff(held, finished(ruleset.take())));
+  await write(tx);
   return tx.writes;
+}
+
+async function read(): Promise<Held> {
+  return (await dataplane.read("all", new Map())).held;
+}
+
+async function write(tx: KernelChange): Promise<void> {
+  tx.settle(held, tx.commands.empty ? undefined : await dataplane.write(tx.commands));
 }
 
 async function play({ events, fault, part }: Step): Promise<void> {
   if (fault === "restart") assert.equal(await passAll(), 0, "a restart writes nothing");
   for (const event of events) applyEvent(model, event);
   for (const key of model.takeDirty().keys()) setImport(ruleset, model, key, family);
-  const tx = finished(backend.diff(state, finished(ruleset.take())));
+  const tx = finished(opened.diff(held, finished(ruleset.take())));
   const command = CHANGES[fault];
   if (command !== undefined) spawnSync("sh", ["-c", command]);
-  if (fault.endsWith("program")) await backend.close();
+  if (fault.endsWith("program")) await dataplane.close();
   if (fault === "no program") process.env.PATH = "";
   if (fault === "killed program") process.env.PATH = `${killed}:${PATH}`;
   try {
@@ -89,7 +102,7 @@ async function play({ events, fault, part }: Step): Promise<void> {
       await tested.applyPart?.(family, tx, part);
       throw new CodedError("CSP_EXEC_FAILED", fault);
     }
-    if (!tx.empty) await backend.apply(tx, state);
+    await write(tx);
     process.env.PATH = PATH;
     if (fault === "garbage collection") await collectGarbage();
     if (command !== undefined) await assertFound();
@@ -104,15 +117,20 @@ async function play({ events, fault, part }: Step): Promise<void> {
 }
 
 async function collectGarbage(): Promise<void> {
-  const { garbage } = await backend.check(state);
+  const { layout } = dataplane;
+  const find = async () => {
+    const change = layout.garbage?.(held, await read());
+    return change && new KernelChange(change, layout.commands(change, held));
+  };
+  const garbage = await find();
   assert.equal(garbage?.writes ?? 0, 0, garbage?.toString());
-  if (garbage !== undefined) await backend.apply(garbage, state);
-  assert.equal((await backend.check(state)).garbage, undefined, "all garbage is deleted");
+  if (garbage !== undefined) await write(garbage);
+  assert.ok((await find())?.empty ?? true, "all garbage is deleted");
 }
 
 /** Whenever a repair writes, a comparison has found a reason. */
 async function assertFound(): Promise<void> {
-  const drift = backend.compare(state, await backend.read());
+  const drift = opened.compare(held, await read());
   const written = await passAll();
   assert.ok(written === 0 || drift.length > 0, `${written} written without a reason`);
   faults.push(...drift.slice(0, 1).map(({ reason }) => reason));
@@ -120,12 +138,12 @@ async function assertFound(): Promise<void> {
 
 async function assertAsFromScratch(): Promise<void> {
   const scratch = pure.shown(fromScratch(pure, model, family));
-  assert.deepEqual(pure.shown(state), scratch);
-  const found = await backend.read();
-  assert.deepEqual(pure.shown(found, state), scratch);
-  const again = finished(backend.diff(state, finished(ruleset.take())));
+  assert.deepEqual(pure.shown(held), scratch);
+  const found = await read();
+  assert.deepEqual(pure.shown(found, held), scratch);
+  const again = finished(opened.diff(held, finished(ruleset.take())));
   assert.equal(again.toString(), "", "a second pass writes nothing");
-  assert.deepEqual(backend.compare(state, found), [], "a comparison finds nothing");
+  assert.deepEqual(opened.compare(held, found), [], "a comparison finds nothing");
   states++;
 }
 
@@ -144,5 +162,5 @@ for (const steps of fc.sample(anySteps, { seed: Number(seed), numRuns: Number(nu
   await assertAsFromScratch();
 }
 await removeAll(tested, ...clusterSetCidrs);
-await backend.close();
+await dataplane.close();
 console.log(JSON.stringify({ states, faults }));

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { runSteps } from "../../agent/backends/ipvs/apply.ts";
 import { IpvsCommands } from "../../agent/backends/ipvs/commands.ts";
-import { TableTransaction } from "../../agent/backends/table-backend.ts";
+import { KernelChange } from "../../agent/backends/kernel-table.ts";
 import { NftProcess } from "../../agent/system/nft-process.ts";
 import { HOME } from "../packets/address-plan.ts";
 import { programIpvs } from "../packets/ipvs-trace.ts";
@@ -66,7 +66,7 @@ export const ipvs: TestedBackend = {
   writers: ["nft"],
   standIns: { nft: NFT_STAND_IN },
   async applyPart(family, tx, part) {
-    assert.ok(tx instanceof TableTransaction && tx.commands instanceof IpvsCommands);
+    assert.ok(tx instanceof KernelChange && tx.commands instanceof IpvsCommands);
     const { steps } = tx.commands;
     const nft = new NftProcess();
     await runSteps(family, steps.slice(0, Math.floor(part * (steps.length + 1))), nft);

@@ -2,57 +2,58 @@
 // which it was opened. Arguments: the socket's path and the backend's title.
 import { createServer } from "node:net";
 import { text } from "node:stream/consumers";
-import { type AnyBackend, finished, type Transaction } from "../../agent/backends/backend.ts";
+import { finished } from "../../agent/backends/backend.ts";
+import type { AnyDataplane } from "../../agent/backends/dataplane.ts";
+import { KernelTable } from "../../agent/backends/kernel-table.ts";
 import type { Family } from "../../api/address.ts";
 import { codeOf } from "../../common/errors.ts";
 import { backendTitled } from "../backends.ts";
-import { openBackend, removeAll } from "./open-backend.ts";
+import { openDataplane, removeAll } from "./open-backend.ts";
 import type { Held, Hold, Request } from "./programmer.ts";
 
 const [, , path, title = ""] = process.argv;
 const tested = backendTitled(title);
 
-/** One backend of a family, and the cached state of the kernel. */
-interface Site {
-  readonly backend: AnyBackend;
-  state: unknown;
-}
+/** By configuration: each dataplane keeps a process of its tool. */
+const dataplanes = new Map<string, Promise<AnyDataplane>>();
+/** What was programmed, by family. */
+const sites = new Map<string, { readonly dataplane: AnyDataplane; readonly table: KernelTable }>();
 
-/** By family and configuration: each backend keeps a process of its tool. */
-const backends = new Map<string, Promise<AnyBackend>>();
-const sites = new Map<string, Site>();
-
-async function siteOf({ family, clusterSetCidrs, config, afresh }: Hold): Promise<Site> {
+async function siteOf({ family, clusterSetCidrs, config, afresh }: Hold) {
   const key = JSON.stringify([clusterSetCidrs, config]);
-  const opening = backends.get(key) ?? openBackend(tested, family, clusterSetCidrs, config);
-  backends.set(key, opening);
-  const backend = await opening;
+  const opening = dataplanes.get(key) ?? openDataplane(tested, family, clusterSetCidrs, config);
+  dataplanes.set(key, opening);
+  const dataplane = await opening;
   const known = afresh ? undefined : sites.get(family);
   // Other flags come with a new process.
-  return { backend, state: known?.backend === backend ? known.state : await backend.read() };
+  if (known?.dataplane === dataplane) return known;
+  const table = new KernelTable(dataplane);
+  await table.read();
+  return { dataplane, table };
 }
 
 async function hold(request: Hold): Promise<Held> {
   const site = await siteOf(request);
-  const { backend } = site;
-  const transaction = (from: unknown): Transaction => {
-    const ruleset = backend.ruleset();
-    for (const [key, services] of request.services) ruleset.set(key, services);
-    return finished(backend.diff(from, finished(ruleset.take())));
+  const changeOf = (table: KernelTable) => {
+    table.clear();
+    for (const [key, services] of request.services) table.set(key, services);
+    return finished(table.change());
   };
-  const tx = transaction(site.state);
+  const change = changeOf(site.table);
   // If writing fails, the state is unknown.
   sites.delete(request.family);
-  if (!tx.empty) await backend.apply(tx, site.state);
-  const left = transaction(await backend.read());
+  await site.table.write(change);
+  const restarted = new KernelTable(site.dataplane);
+  await restarted.read();
+  const left = changeOf(restarted);
   sites.set(request.family, site);
-  return { done: String(tx), left: String(left), writesLeft: left.writes };
+  return { done: String(change), left: String(left), writesLeft: left.writes };
 }
 
 async function check(family: Family): Promise<string[]> {
   const site = sites.get(family);
   if (site === undefined) throw new Error(`${family}: nothing was programmed`);
-  const { drift } = await site.backend.check(site.state);
+  const { drift } = await site.table.check();
   return drift.map(({ reason, what }) => `${reason} ${what}`).sort();
 }
 

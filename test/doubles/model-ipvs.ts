@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { IpvsCommands, Step } from "../../agent/backends/ipvs/commands.ts";
 import type { GuardOptions } from "../../agent/backends/ipvs/guard.ts";
-import { Ipvs } from "../../agent/backends/ipvs/kernel.ts";
+import { IpvsLayout } from "../../agent/backends/ipvs/layout.ts";
 import { guardDigest, heldOf } from "../../agent/backends/ipvs/listing.ts";
 import { type GuardSets, noSets } from "../../agent/backends/ipvs/nft-tables.ts";
 import {
@@ -12,10 +12,10 @@ import {
 } from "../../agent/backends/ipvs/vip.ts";
 import { type ServiceKey, serviceKey } from "../../agent/backends/nft/service-key.ts";
 import type { Held } from "../../agent/backends/objects.ts";
-import { TableBackend } from "../../agent/backends/table-backend.ts";
 import type { Command, ListedDestination, Server } from "../../agent/system/ipvs/object.ts";
 import { isAddress, parseAddress } from "../../api/address.ts";
 import { isProtocol } from "../../api/protocol.ts";
+import { pureTable } from "./pure-table.ts";
 
 interface ModelDestination {
   weight: number;
@@ -218,5 +218,5 @@ interface HasCommands {
 
 /** The pure part of the IPVS backend. */
 export function ipvsBackend(options: GuardOptions) {
-  return new TableBackend(new Ipvs({ ...options, scheduler: "rr" }));
+  return pureTable(new IpvsLayout({ ...options, scheduler: "rr" }));
 }

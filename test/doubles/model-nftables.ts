@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { finished } from "../../agent/backends/backend.ts";
-import { Nftables } from "../../agent/backends/nftables/kernel.ts";
-import type { NftablesCommands } from "../../agent/backends/nftables/layout.ts";
+import { type NftablesCommands, NftablesLayout } from "../../agent/backends/nftables/layout.ts";
 import {
   believedObjects,
   chainObjects,
@@ -11,9 +10,9 @@ import {
 } from "../../agent/backends/nftables/listing.ts";
 import { SETS, type SkeletonOptions } from "../../agent/backends/nftables/sets.ts";
 import type { Held } from "../../agent/backends/objects.ts";
-import { TableBackend } from "../../agent/backends/table-backend.ts";
 import type { Element } from "../../agent/system/nftables/element.ts";
 import { parseElement } from "../../agent/system/nftables/text.ts";
+import { pureTable } from "./pure-table.ts";
 
 /** A chain of the model: its hook, if it is a base chain, and its rules with comments. */
 export interface ModelChain {
@@ -162,5 +161,5 @@ function copyOf({ chains, elements, branches, exists }: All): All {
 
 /** The pure part of the nftables backend. */
 export function nftablesBackend(options: SkeletonOptions) {
-  return new TableBackend(new Nftables(options));
+  return pureTable(new NftablesLayout(options));
 }

@@ -1,15 +1,11 @@
 import { resourceUsage } from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
-import {
-  type AnyBackend,
-  type Backend,
-  type Transaction,
-  UNCHANGED,
-} from "../../agent/backends/backend.ts";
+import type { Transaction } from "../../agent/backends/backend.ts";
+import type { Dataplane } from "../../agent/backends/dataplane.ts";
 import { Iptables } from "../../agent/backends/iptables/kernel.ts";
 import { Ipvs } from "../../agent/backends/ipvs/kernel.ts";
+import { KernelTable } from "../../agent/backends/kernel-table.ts";
 import { Nftables } from "../../agent/backends/nftables/kernel.ts";
-import { TableBackend } from "../../agent/backends/table-backend.ts";
 import { FLAGS } from "../../agent/config/flags.ts";
 import { ConntrackFollower } from "../../agent/conntrack/conntrack-follower.ts";
 import type { ImportFact, SliceFact } from "../../agent/model/facts.ts";
@@ -38,53 +34,43 @@ const OPTIONS = { family: "IPv4", clusterSetCidrs: [RANGE], masquerade: POLICY }
 /** Rules, IPVS commands or elements of the largest transaction. */
 let largest = 0;
 
-/** A backend on a kernel that accepts everything and keeps nothing but what the agent caches of it. */
-function accepting<State, Changes, Tx extends Transaction & { settle(state: State): void }>(
-  backend: Backend<State, Changes, Tx>,
-  rulesOf: (tx: Tx) => Iterable<number>,
-): AnyBackend {
-  const kernel: Backend<State, Changes, Tx> = {
-    ruleset: () => backend.ruleset(),
-    empty: () => backend.empty(),
-    programmed: (state) => backend.programmed(state),
-    conflicts: () => [],
-    diff: (state, changes) => backend.diff(state, changes),
-    compare: () => [],
-    read: async () => backend.empty(),
-    check: async () => UNCHANGED,
+/** A table on a kernel that accepts everything and keeps nothing but what the agent knows of it. */
+function accepting<Content, Commands extends Transaction>(
+  { layout }: Dataplane<Content, Commands>,
+  rulesOf: (commands: Commands) => Iterable<number>,
+): KernelTable {
+  const dataplane: Dataplane<Content, Commands> = {
+    layout,
+    read: async (_scope, held) => ({ held }),
+    changes: async () => undefined,
     close: async () => undefined,
-    apply: async (tx, state) => {
+    write: async (commands) => {
       let rules = 0;
-      for (const count of rulesOf(tx)) {
+      for (const count of rulesOf(commands)) {
         rules += count;
         await new Promise(setImmediate);
       }
       largest = Math.max(largest, rules);
-      tx.settle(state);
+      return new Set();
     },
   };
-  return kernel;
+  return new KernelTable(dataplane);
 }
 
 const BACKENDS = {
   iptables: () =>
-    accepting(new TableBackend(new Iptables({ ...OPTIONS, flavour: "nft" })), ({ commands }) =>
+    accepting(new Iptables({ ...OPTIONS, flavour: "nft" }), (commands) =>
       commands.pieces().map((piece) => piece.split("\n-A ").length - 1),
     ),
   ipvs: () =>
-    accepting(new TableBackend(new Ipvs({ ...OPTIONS, scheduler: "rr" })), ({ commands }) =>
-      commands.steps.map((step) => (step.kind === "ipvs" ? step.commands.length : 0)),
+    accepting(new Ipvs({ ...OPTIONS, scheduler: "rr" }), ({ steps }) =>
+      steps.map((step) => (step.kind === "ipvs" ? step.commands.length : 0)),
     ),
   nftables: () =>
-    accepting(
-      new TableBackend(new Nftables({ ...OPTIONS, affinity: "remembered" })),
-      ({ commands }) =>
-        commands.groups.map((group) =>
-          group.reduce(
-            (sum, one) => sum + (one.kind === "add" ? one.elements : one.keys).length,
-            0,
-          ),
-        ),
+    accepting(new Nftables({ ...OPTIONS, affinity: "remembered" }), ({ groups }) =>
+      groups.map((group) =>
+        group.reduce((sum, one) => sum + (one.kind === "add" ? one.elements : one.keys).length, 0),
+      ),
     ),
 };
 /** A backend of the tests. */
@@ -110,7 +96,7 @@ const agent = new Agent({
   today: () => 0,
   node: () => nodeFact({ podCidrs: [], clusterSetCidrs: [RANGE] }),
   sources: [source],
-  backends: new Map([["IPv4", BACKENDS[kind as Kind]()]]),
+  tables: new Map([["IPv4", BACKENDS[kind as Kind]()]]),
   followers: new Map([["IPv4", follower]]),
   ruleLimits: limits,
   clock,

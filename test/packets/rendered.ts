@@ -1,9 +1,9 @@
-import { finished, type Masquerade, type Ruleset } from "../../agent/backends/backend.ts";
+import { finished, type Masquerade } from "../../agent/backends/backend.ts";
 import { IptablesCommands } from "../../agent/backends/iptables/commands.ts";
 import { IptablesLayout } from "../../agent/backends/iptables/layout.ts";
 import type { Rules } from "../../agent/backends/iptables/rules.ts";
+import { DesiredServices, type KernelTable } from "../../agent/backends/kernel-table.ts";
 import { type Changes, changeOf, PLAIN } from "../../agent/backends/objects.ts";
-import { ObjectRuleset } from "../../agent/backends/table-backend.ts";
 import type { NodeFact } from "../../agent/model/facts.ts";
 import { Model } from "../../agent/model/model.ts";
 import { parseImport } from "../../agent/model/parse-import.ts";
@@ -60,7 +60,7 @@ export function planOf(model: Model, node: NodeFact): Services {
 
 /** Sets the services of one family in a ruleset. */
 export function setAll(
-  ruleset: Pick<Ruleset<unknown>, "set">,
+  ruleset: Pick<KernelTable, "set">,
   services: Services,
   family: Family,
 ): void {
@@ -80,7 +80,7 @@ export function wanted(
   const clusterSetCidrs = ofFamily(node.clusterSetCidrs, family);
   const policy = { mode: masquerade, podCidrs: node.podCidrs };
   const layout = new IptablesLayout({ family, clusterSetCidrs, masquerade: policy });
-  const ruleset = new ObjectRuleset(layout);
+  const ruleset = new DesiredServices(layout);
   setAll(ruleset, services, family);
   return finished(ruleset.take());
 }

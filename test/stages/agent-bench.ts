@@ -4,9 +4,9 @@ import type { ImportPlan } from "../../agent/plan/import-plan.ts";
 import { Agent } from "../../agent/sync/agent.ts";
 import type { Failure, Reconciliation } from "../../agent/sync/reconciler-events.ts";
 import type { ObjectKey } from "../../api/names.ts";
-import { FakeBackend, quiet } from "../doubles/fake-backend.ts";
 import { FakeClock } from "../doubles/fake-clock.ts";
 import { FakeSource } from "../doubles/fake-source.ts";
+import { FakeTable, quiet } from "../doubles/fake-table.ts";
 import { SILENT } from "../doubles/silent-events.ts";
 import { nodeFact } from "../generators/facts.ts";
 
@@ -24,8 +24,8 @@ class BusyClock extends FakeClock {
 export class AgentBench {
   readonly clock = new BusyClock();
   readonly sources = [new FakeSource(), new FakeSource()] as const;
-  readonly four = new FakeBackend();
-  readonly six = new FakeBackend();
+  readonly four = new FakeTable();
+  readonly six = new FakeTable();
   readonly planned: ObjectKey[] = [];
   readonly plans = new Map<ObjectKey, ImportPlan | undefined>();
   readonly passes: Reconciliation[] = [];
@@ -43,7 +43,7 @@ export class AgentBench {
       today: () => 0,
       node,
       sources: this.sources,
-      backends: new Map([
+      tables: new Map([
         ["IPv4", this.four],
         ["IPv6", this.six],
       ]),

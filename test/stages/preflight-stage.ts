@@ -3,7 +3,7 @@ import { finished } from "../../agent/backends/backend.ts";
 import type { Flavour } from "../../agent/backends/iptables/flavour.ts";
 import { Iptables } from "../../agent/backends/iptables/kernel.ts";
 import { ExtensionTrials, requirementsOf } from "../../agent/backends/iptables/kind.ts";
-import { TableBackend } from "../../agent/backends/table-backend.ts";
+import { KernelTable } from "../../agent/backends/kernel-table.ts";
 import type { VirtualService } from "../../agent/plan/virtual-service.ts";
 import type { Finding } from "../../agent/preflight/finding.ts";
 import { findingCheck, findingName } from "../../agent/preflight/finding.ts";
@@ -67,7 +67,7 @@ export class PreflightStage {
   async guard(services: readonly VirtualService[] = []): Promise<void> {
     for (const range of this.#ranges) {
       const { family } = cidr(range);
-      const backend = new TableBackend(
+      const table = new KernelTable(
         new Iptables({
           family,
           clusterSetCidrs: [cidr(range)],
@@ -77,14 +77,12 @@ export class PreflightStage {
           onRespawn: () => assert.fail("iptables-restore refused what was rendered"),
         }),
       );
-      const state = await backend.read();
-      const ruleset = backend.ruleset();
+      await table.read();
       for (const service of services.filter((one) => one.family === family)) {
-        ruleset.set(service.importKey, [service]);
+        table.set(service.importKey, [service]);
       }
-      const tx = finished(backend.diff(state, finished(ruleset.take())));
-      if (!tx.empty) await backend.apply(tx, state);
-      await backend.close();
+      await table.write(finished(table.change()));
+      await table.close();
     }
     this.#guarded = true;
   }

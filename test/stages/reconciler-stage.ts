@@ -11,8 +11,8 @@ import type {
   Reconciliation,
 } from "../../agent/sync/reconciler-events.ts";
 import type { ObjectKey } from "../../api/names.ts";
-import { FakeBackend, quiet } from "../doubles/fake-backend.ts";
 import { FakeClock } from "../doubles/fake-clock.ts";
+import { FakeTable, quiet } from "../doubles/fake-table.ts";
 import { virtualService } from "../generators/services.ts";
 
 /** The desired state that a map holds now. `withoutSlices`: imports that have no slice. `refused`: services whose VIPs flags do not allow. */
@@ -36,7 +36,7 @@ export function desiredOf(
 /** A reconciler between a test's services and a fake kernel, with a record of its events. */
 export class ReconcilerStage {
   readonly clock = new FakeClock();
-  readonly backend = new FakeBackend();
+  readonly table = new FakeTable();
   readonly wanted = new Map<ObjectKey, readonly VirtualService[]>();
   /** Imports without a slice. */
   readonly silent = new Set<ObjectKey>();
@@ -58,7 +58,7 @@ export class ReconcilerStage {
   readonly followed: string[] = [];
   readonly reconciler = new Reconciler({
     family: "IPv4",
-    backend: this.backend,
+    table: this.table,
     desired: desiredOf(this.wanted, this.silent, this.refused),
     limits: async () => this.limits,
     follower: {
@@ -107,7 +107,7 @@ export class ReconcilerStage {
   async started(): Promise<void> {
     this.reconciler.start();
     await quiet();
-    this.backend.log.length = 0;
+    this.table.log.length = 0;
     this.passes.length = 0;
   }
 
@@ -115,12 +115,12 @@ export class ReconcilerStage {
     const texts = [...this.wanted].map(
       ([key, services]) => [key, JSON.stringify(services)] as const,
     );
-    assert.deepEqual(this.backend.kernel, new Map(texts));
+    assert.deepEqual(this.table.kernel, new Map(texts));
   }
 
   /** What the kernel has of an import. */
   has(key: ObjectKey): VirtualService[] {
-    return JSON.parse(this.backend.kernel.get(key) ?? "[]");
+    return JSON.parse(this.table.kernel.get(key) ?? "[]");
   }
 
   async start(): Promise<void> {

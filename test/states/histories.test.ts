@@ -5,13 +5,11 @@ import { Model } from "../../agent/model/model.ts";
 import { FAMILIES, type Family } from "../../api/address.ts";
 import { MODELLED } from "../backends.ts";
 import { anyHistory, applyEvent, type Event } from "../generators/histories.ts";
-import { fromScratch, type Pure, replay } from "./replay.ts";
+import { type AnyPure, fromScratch, replay } from "./replay.ts";
 
 for (const { name, pure } of MODELLED) describe(name, () => histories(pure));
 
-function histories<KernelState, Changes>(
-  pureOf: (family: Family) => Pure<KernelState, Changes>,
-): void {
+function histories(pureOf: (family: Family) => AnyPure): void {
   for (const family of FAMILIES) {
     const pure = pureOf(family);
     test(`${family}: after every step of every history, the state is that of a fresh start, and the kernel accepts it`, () => {

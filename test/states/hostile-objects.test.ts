@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { finished } from "../../agent/backends/backend.ts";
-import { TableBackend } from "../../agent/backends/table-backend.ts";
+import { IptablesLayout } from "../../agent/backends/iptables/layout.ts";
 import { Model } from "../../agent/model/model.ts";
 import { parseImport } from "../../agent/model/parse-import.ts";
 import { parseSlice } from "../../agent/model/parse-slice.ts";
@@ -11,7 +11,7 @@ import type { VirtualService } from "../../agent/plan/virtual-service.ts";
 import { FAMILIES } from "../../api/address.ts";
 import { containsAny, ofFamily } from "../../api/cidr.ts";
 import { problemText } from "../../api/problem.ts";
-import { FakeIptablesDataplane } from "../doubles/iptables/backend.ts";
+import { pureTable } from "../doubles/pure-table.ts";
 import { address, importFact, nodeFact, sliceFact } from "../generators/facts.ts";
 import { serviceImport } from "../generators/hostile-imports.ts";
 import { endpointSlice } from "../generators/hostile-slices.ts";
@@ -159,7 +159,7 @@ test("for any object, iptables-restore gets only lines of our grammar, in the ri
         const clusterSetCidrs = ofFamily(node.clusterSetCidrs, family);
         const masquerade = { mode: "off-cluster", podCidrs: node.podCidrs } as const;
         const options = { family, clusterSetCidrs, masquerade };
-        const backend = new TableBackend(new FakeIptablesDataplane(options));
+        const backend = pureTable(new IptablesLayout(options));
         const ruleset = backend.ruleset();
         const services: VirtualService[] = [];
         for (const key of model.keys()) {

@@ -1,13 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import type { Ruleset } from "../../agent/backends/backend.ts";
 import { finished } from "../../agent/backends/backend.ts";
 import type { IpvsCommands } from "../../agent/backends/ipvs/commands.ts";
 import { type Content, IpvsLayout } from "../../agent/backends/ipvs/layout.ts";
 import { parseVip } from "../../agent/backends/ipvs/vip.ts";
+import { type DesiredServices, KernelChange } from "../../agent/backends/kernel-table.ts";
 import type { Changes, Held } from "../../agent/backends/objects.ts";
-import { TableTransaction } from "../../agent/backends/table-backend.ts";
 import { Model } from "../../agent/model/model.ts";
 import { FAMILIES, type Family } from "../../api/address.ts";
 import { containsAny } from "../../api/cidr.ts";
@@ -58,7 +57,7 @@ const anyFault: fc.Arbitrary<Fault> = fc.oneof(
 );
 
 /** A transaction. */
-type Written = TableTransaction<Content, IpvsCommands>;
+type Written = KernelChange<Content, IpvsCommands>;
 
 interface Turn {
   readonly events: readonly Event[];
@@ -85,7 +84,7 @@ class Site {
   readonly #family: Family;
   readonly #pure;
   readonly #layout: IpvsLayout;
-  #ruleset: Ruleset<Changes<Content>>;
+  #ruleset: DesiredServices<Content>;
   #state: Held;
 
   constructor(family: Family) {
@@ -136,7 +135,7 @@ class Site {
   /** Removes what is kept only for connections, and has none left. */
   tidy(): void {
     const change = this.#layout.garbage(this.#state, this.kernel.read());
-    const tx = new TableTransaction(change, this.#layout.commands(change, this.#state));
+    const tx = new KernelChange(change, this.#layout.commands(change, this.#state));
     assert.equal(tx.writes, 0, `tidying only deletes:\n${tx.toString()}`);
     this.kernel.run(tx, () => this.assertPromises());
     tx.settle(this.#state);

@@ -1,62 +1,53 @@
 import assert from "node:assert/strict";
-import { finished, type Ruleset, type Transaction } from "../../agent/backends/backend.ts";
+import { finished, type Transaction } from "../../agent/backends/backend.ts";
 import type { IptablesCommands } from "../../agent/backends/iptables/commands.ts";
+import { IptablesLayout } from "../../agent/backends/iptables/layout.ts";
 import type { Rules } from "../../agent/backends/iptables/rules.ts";
 import type { IpvsCommands } from "../../agent/backends/ipvs/commands.ts";
 import type { Content as IpvsContent } from "../../agent/backends/ipvs/layout.ts";
 import { GUARD } from "../../agent/backends/ipvs/listing.ts";
 import { parseVip } from "../../agent/backends/ipvs/vip.ts";
+import type { KernelTable } from "../../agent/backends/kernel-table.ts";
 import type { Content, NftablesCommands } from "../../agent/backends/nftables/layout.ts";
 import type { Changes, Held } from "../../agent/backends/objects.ts";
-import { TableBackend, type TableTransaction } from "../../agent/backends/table-backend.ts";
 import { Model } from "../../agent/model/model.ts";
 import { planImport } from "../../agent/plan/plan.ts";
 import type { Family } from "../../api/address.ts";
 import { type Cidr, ofFamily } from "../../api/cidr.ts";
 import type { ObjectKey } from "../../api/names.ts";
-import { FakeIptablesDataplane, heldBy } from "../doubles/iptables/backend.ts";
+import { heldBy } from "../doubles/iptables/backend.ts";
 import { FakeIptables } from "../doubles/iptables/iptables.ts";
 import { ipvsBackend, ModelIpvs } from "../doubles/model-ipvs.ts";
 import { ModelNftables, nftablesBackend } from "../doubles/model-nftables.ts";
+import { pureTable } from "../doubles/pure-table.ts";
 import { nodeFact } from "../generators/facts.ts";
 import { applyEvent, type Event } from "../generators/histories.ts";
 
 const NODE = nodeFact();
 
-/** A transaction that updates the cached state. */
-interface Settling<KernelState> extends Transaction {
-  settle(state: KernelState): void;
-}
-
 /** A model of the kernel. */
-export interface FakeKernel<KernelState, Tx> {
-  /** Throws if the kernel would reject the transaction. */
-  run(tx: Tx): void;
+export interface FakeKernel<Commands extends Transaction> {
+  /** Throws if the kernel would reject the change. */
+  run(change: { readonly commands: Commands }): void;
   /** What a new process reads. */
-  read(): KernelState;
+  read(): Held;
 }
 
 /** The pure part of a backend, of one family, and a model of the kernel that it programs. */
-export interface Pure<
-  KernelState,
-  Changes,
-  Tx extends Settling<KernelState> = Settling<KernelState>,
-> {
-  ruleset(): Ruleset<Changes>;
-  empty(): KernelState;
-  diff(state: KernelState, changes: Changes): Generator<void, Tx>;
+export interface Pure<Content, Commands extends Transaction>
+  extends ReturnType<typeof pureTable<Content, Commands>> {
   /** A kernel that holds nothing. */
-  kernel(): FakeKernel<KernelState, Tx>;
+  kernel(): FakeKernel<Commands>;
   /**
-   * The desired part of a state, in a neutral order; without draining destinations. `cached`: the cached state, which tells
-   * draining objects from others if `state` was read.
+   * What is desired of what is held, in a neutral order; without draining destinations. `cached`: what is known to be held, which tells
+   * draining objects from others if `held` was read.
    */
-  shown(state: KernelState, cached?: KernelState): unknown;
+  shown(held: Held, cached?: Held): unknown;
 }
 
 /** The pure part of any backend. */
-// biome-ignore lint/suspicious/noExplicitAny: the three types belong together, and only the backend looks inside
-export type AnyPure = Pure<any, any, any>;
+// biome-ignore lint/suspicious/noExplicitAny: the two types belong together, and only the backend looks inside
+export type AnyPure = Pure<any, any>;
 
 /** What the guard and the masquerade of a family depend on. */
 export function optionsOf(family: Family, ranges = NODE.clusterSetCidrs) {
@@ -68,17 +59,13 @@ export function optionsOf(family: Family, ranges = NODE.clusterSetCidrs) {
 export function pureIptables(
   family: Family,
   ranges?: readonly Cidr[],
-): Pure<Held, Changes<Rules>, TableTransaction<Rules, IptablesCommands>> {
-  const options = optionsOf(family, ranges);
-  const backend = new TableBackend(new FakeIptablesDataplane(options));
+): Pure<Rules, IptablesCommands> {
   return {
-    ruleset: () => backend.ruleset(),
-    empty: () => backend.empty(),
-    diff: (held, changes) => backend.diff(held, changes),
+    ...pureTable(new IptablesLayout(optionsOf(family, ranges))),
     kernel: () => {
       const fake = new FakeIptables(family);
-      const run = (tx: Transaction) => {
-        const { exitCode, stderr } = fake.restore(tx.toString());
+      const run = (change: { readonly commands: IptablesCommands }) => {
+        const { exitCode, stderr } = fake.restore(change.commands.toString());
         assert.equal(exitCode, 0, stderr);
       };
       return { run, read: () => heldBy(fake) };
@@ -90,28 +77,18 @@ export function pureIptables(
 export function pureIpvs(
   family: Family,
   ranges?: readonly Cidr[],
-): Pure<Held, Changes<IpvsContent>, TableTransaction<IpvsContent, IpvsCommands>> {
+): Pure<IpvsContent, IpvsCommands> {
   const options = optionsOf(family, ranges);
-  const backend = ipvsBackend(options);
-  return {
-    ruleset: () => backend.ruleset(),
-    empty: () => backend.empty(),
-    diff: (held, changes) => backend.diff(held, changes),
-    kernel: () => new ModelIpvs(options),
-    shown: shownIpvs,
-  };
+  return { ...ipvsBackend(options), kernel: () => new ModelIpvs(options), shown: shownIpvs };
 }
 
 export function pureNftables(
   family: Family,
   ranges?: readonly Cidr[],
-): Pure<Held, Changes<Content>, TableTransaction<Content, NftablesCommands>> {
+): Pure<Content, NftablesCommands> {
   const options = { ...optionsOf(family, ranges), affinity: "remembered" } as const;
-  const backend = nftablesBackend(options);
   return {
-    ruleset: () => backend.ruleset(),
-    empty: () => backend.empty(),
-    diff: (state, changes) => backend.diff(state, changes),
+    ...nftablesBackend(options),
     kernel: () => new ModelNftables(options),
     // Chains that a service needed stay.
     shown: (held) => new Map([...held].filter(([id]) => !id.startsWith("chain "))),
@@ -134,8 +111,8 @@ function shownIpvs(held: Held, cached = held): unknown {
 }
 
 /** Sets one import of a model in a ruleset. */
-export function setImport<Changes>(
-  ruleset: Ruleset<Changes>,
+export function setImport(
+  ruleset: Pick<KernelTable, "set">,
   model: Model,
   key: ObjectKey,
   family: Family,
@@ -149,22 +126,22 @@ export function setImport<Changes>(
 }
 
 /** The desired state of a newly started agent. */
-export function complete<KernelState, Changes>(
-  pure: Pure<KernelState, Changes>,
+export function complete<Content, Commands extends Transaction>(
+  pure: Pure<Content, Commands>,
   model: Model,
   family: Family,
-): Changes {
+): Changes<Content> {
   const all = pure.ruleset();
   for (const key of model.keys()) setImport(all, model, key, family);
   return finished(all.take());
 }
 
 /** The state of a kernel of one family that a new agent programs with a whole model. */
-export function fromScratch<KernelState, Changes>(
-  pure: Pure<KernelState, Changes>,
+export function fromScratch<Content, Commands extends Transaction>(
+  pure: Pure<Content, Commands>,
   model: Model,
   family: Family,
-): KernelState {
+): Held {
   const state = pure.empty();
   finished(pure.diff(state, complete(pure, model, family))).settle(state);
   return state;
@@ -174,8 +151,8 @@ export function fromScratch<KernelState, Changes>(
  * Replays a history change by change. After every step, compares the cached state with a fresh start and with the model of the
  * kernel, which must accept every transaction.
  */
-export function replay<KernelState, Changes>(
-  pure: Pure<KernelState, Changes>,
+export function replay<Content, Commands extends Transaction>(
+  pure: Pure<Content, Commands>,
   history: readonly (readonly Event[])[],
   family: Family,
 ): void {
@@ -183,7 +160,7 @@ export function replay<KernelState, Changes>(
   const ruleset = pure.ruleset();
   const state = pure.empty();
   const kernel = pure.kernel();
-  const write = (changes: Changes) => {
+  const write = (changes: Changes<Content>) => {
     const tx = finished(pure.diff(state, changes));
     kernel.run(tx);
     tx.settle(state);
@@ -196,7 +173,7 @@ export function replay<KernelState, Changes>(
     write(changes);
     assert.deepEqual(pure.shown(state), pure.shown(fromScratch(pure, model, family)));
     assert.deepEqual(pure.shown(kernel.read(), state), pure.shown(state));
-    const again = (desired: Changes) => finished(pure.diff(state, desired)).toString();
+    const again = (desired: Changes<Content>) => finished(pure.diff(state, desired)).toString();
     assert.equal(again(changes), "", "the same changes again are none");
     assert.equal(again(finished(ruleset.take())), "", "no change is no change");
     assert.equal(again(complete(pure, model, family)), "", "a restart writes nothing");

@@ -5,17 +5,15 @@ import { join } from "node:path";
 import { describe, test } from "node:test";
 import { cidr } from "../../../test/generators/facts.ts";
 import { NftCommits } from "../../system/nft-commits.ts";
-import { UNCHANGED } from "../backend.ts";
+import { KernelTable, UNCHANGED } from "../kernel-table.ts";
 import { differences, type Held } from "../objects.ts";
-import { TableBackend } from "../table-backend.ts";
-import type { IptablesCommands } from "./commands.ts";
 import { JumpOrder, type ListChains } from "./jump-order.ts";
 import { ONCE } from "./jumps.ts";
 import { Iptables } from "./kernel.ts";
 import { IptablesLayout } from "./layout.ts";
 import { foundOf, SaveParser } from "./listing.ts";
 import { BASES, isJump, type Jump, TABLES } from "./object-id.ts";
-import { digestOf, type Rules } from "./rules.ts";
+import { digestOf } from "./rules.ts";
 
 const OPTIONS = { family: "IPv4", masquerade: { mode: "none", podCidrs: [] } } as const;
 
@@ -128,7 +126,7 @@ class Node implements Disposable {
   readonly #directory = mkdtempSync(join(tmpdir(), "csp-backend-"));
   /** The kernel's count of commits. */
   generation: number | undefined = 1;
-  readonly backend: TableBackend<Rules, IptablesCommands>;
+  readonly table: KernelTable;
 
   constructor(flavour: "nft" | "legacy") {
     const commits = new NftCommits(async () => {
@@ -140,7 +138,7 @@ class Node implements Disposable {
       within: ["env", `DIRECTORY=${this.#directory}`, "sh", "-c", TOOL],
       ...(flavour === "nft" && { commits }),
     });
-    this.backend = new TableBackend(dataplane);
+    this.table = new KernelTable(dataplane);
     this.rule(RULE);
   }
 
@@ -164,14 +162,14 @@ class Node implements Disposable {
 
 test("with nft, rules are read again only after another program has committed something", async () => {
   using node = new Node("nft");
-  const { backend } = node;
-  const state = await backend.read();
-  assert.deepEqual((await backend.check(state)).drift, []);
+  const { table } = node;
+  await table.read();
+  assert.deepEqual((await table.check()).drift, []);
   node.calls();
-  for (let i = 0; i < 3; i++) assert.deepEqual(await backend.check(state), UNCHANGED);
+  for (let i = 0; i < 3; i++) assert.deepEqual(await table.check(), UNCHANGED);
   assert.equal(node.calls(), 0);
   node.generation = 2;
-  const { drift, reading } = await backend.check(state);
+  const { drift, reading } = await table.check();
   assert.deepEqual([drift, reading], [[], "prompted"]);
   assert.ok(node.calls() > 0);
 });
@@ -179,10 +177,10 @@ test("with nft, rules are read again only after another program has committed so
 test("with nft, but without the kernel's count, every check reads the rules, within the budget of a node at rest", async () => {
   using node = new Node("nft");
   node.generation = undefined;
-  const state = await node.backend.read();
+  await node.table.read();
   for (let i = 0; i < 2; i++) {
     node.calls();
-    assert.equal((await node.backend.check(state)).reading, "routine");
+    assert.equal((await node.table.check()).reading, "routine");
     assert.ok(node.calls() > 0);
   }
 });
@@ -190,13 +188,13 @@ test("with nft, but without the kernel's count, every check reads the rules, wit
 for (const flavour of ["nft", "legacy"] as const) {
   test(`a changed DNAT rule of one service is found by each check until it is repaired, ${flavour}`, async () => {
     using node = new Node(flavour);
-    const { backend } = node;
-    const state = await backend.read();
-    assert.deepEqual((await backend.check(state)).drift, []);
+    const { table } = node;
+    await table.read();
+    assert.deepEqual((await table.check()).drift, []);
     node.rule(RULE.replace("10.1.0.11", "10.6.6.6"));
     node.generation = 2;
     for (let i = 0; i < 2; i++) {
-      const { drift } = await backend.check(state);
+      const { drift } = await table.check();
       assert.deepEqual(drift, [{ reason: "chain-changed", what: "nat CSP-SVC-A" }]);
     }
   });

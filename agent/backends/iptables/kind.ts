@@ -8,7 +8,6 @@ import { runProgram } from "../../system/run-program.ts";
 import { type HeldPort, type KernelReader, type Limits, UNLIMITED } from "../backend.ts";
 import type { BackendConfig, BackendKind, ReadyBackend } from "../backend-kind.ts";
 import type { RejectedExtension, Requirements } from "../requirements.ts";
-import { TableBackend } from "../table-backend.ts";
 import { RestoreProcess } from "./apply.ts";
 import { OWN, serviceChain } from "./chain-name.ts";
 import { IptablesCommands } from "./commands.ts";
@@ -65,12 +64,10 @@ function ready({ masquerade: mode, podCidrs }: BackendConfig, flavour: Flavour):
     variant: { flavour },
     requirements: requirementsOf(flavour, trials),
     open: (family, clusterSetCidrs, options) => ({
-      backend: new TableBackend(
-        new Iptables({
-          ...{ family, clusterSetCidrs, masquerade: { mode, podCidrs } },
-          ...{ flavour, ...options, ...commits },
-        }),
-      ),
+      dataplane: new Iptables({
+        ...{ family, clusterSetCidrs, masquerade: { mode, podCidrs } },
+        ...{ flavour, ...options, ...commits },
+      }),
       reader: heldReader(flavour, family),
     }),
     limits: (family, stop) => trials.limits(family, stop),

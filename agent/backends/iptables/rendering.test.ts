@@ -1,26 +1,27 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { ObjectKey } from "../../../api/names.ts";
-import { FakeIptablesDataplane } from "../../../test/doubles/iptables/backend.ts";
+import { pureTable } from "../../../test/doubles/pure-table.ts";
 import { cidr } from "../../../test/generators/facts.ts";
 import { virtualService } from "../../../test/generators/services.ts";
 import type { PlannedEndpoint, VirtualService } from "../../plan/virtual-service.ts";
-import { finished, type Ruleset } from "../backend.ts";
-import type { Changes, Held } from "../objects.ts";
-import { TableBackend } from "../table-backend.ts";
+import { finished } from "../backend.ts";
+import type { DesiredServices } from "../kernel-table.ts";
+import type { Held } from "../objects.ts";
+import { IptablesLayout } from "./layout.ts";
 import type { Rules } from "./rules.ts";
 
 const CHAIN = "CSP-SVC-ZXRW4YYXZOJNWMBM";
 const HERE: PlannedEndpoint = { address: "10.1.0.1", port: 8080, cluster: "c1" };
 
-const BACKEND = new TableBackend(
-  new FakeIptablesDataplane({
+const BACKEND = pureTable(
+  new IptablesLayout({
     ...{ family: "IPv4", clusterSetCidrs: [cidr("241.0.0.0/8")] },
     masquerade: { mode: "none", podCidrs: [] },
   }),
 );
 
-function diff(held: Held, ruleset: Ruleset<Changes<Rules>>) {
+function diff(held: Held, ruleset: DesiredServices<Rules>) {
   return finished(BACKEND.diff(held, finished(ruleset.take())));
 }
 

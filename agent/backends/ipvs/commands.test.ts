@@ -8,8 +8,8 @@ import { virtualService } from "../../../test/generators/services.ts";
 import { anyShared } from "../../../test/generators/shared-services.ts";
 import type { VirtualService } from "../../plan/virtual-service.ts";
 import { finished } from "../backend.ts";
+import { KernelChange } from "../kernel-table.ts";
 import type { Held } from "../objects.ts";
-import { TableTransaction } from "../table-backend.ts";
 import type { GuardOptions } from "./guard.ts";
 import { IpvsLayout } from "./layout.ts";
 import { SETTINGS_ID } from "./listing.ts";
@@ -54,7 +54,7 @@ class World {
       ([id, { digest }]) => [id, { digest: marked(digest) }] as const,
     );
     const change = LAYOUT.garbage(this.held, new Map(found));
-    const tx = new TableTransaction(change, LAYOUT.commands(change, this.held));
+    const tx = new KernelChange(change, LAYOUT.commands(change, this.held));
     tx.settle(this.held);
     return linesOf(String(tx));
   }

@@ -6,8 +6,8 @@ import { cidr } from "../../../test/generators/facts.ts";
 import { virtualService } from "../../../test/generators/services.ts";
 import type { VirtualService } from "../../plan/virtual-service.ts";
 import { finished } from "../backend.ts";
+import { type DesiredServices, KernelChange } from "../kernel-table.ts";
 import { differences, type Held } from "../objects.ts";
-import { type ObjectRuleset, TableTransaction } from "../table-backend.ts";
 import { kubeProxySuspect } from "./drift.ts";
 import { type GuardOptions, isBound } from "./guard.ts";
 import { type Content, IpvsLayout } from "./layout.ts";
@@ -30,7 +30,7 @@ const WEB = virtualService();
 const SECURE = virtualService({ portName: "https", port: 443 });
 
 /** Makes the kernel hold what a ruleset takes now, and returns what was written. */
-function write(held: Held, ruleset: ObjectRuleset<Content>): string {
+function write(held: Held, ruleset: DesiredServices<Content>): string {
   const tx = finished(BACKEND.diff(held, finished(ruleset.take())));
   tx.settle(held);
   return String(tx);
@@ -321,7 +321,7 @@ describe("a node with rules of another backend", () => {
     const found = new Map(held).set(GUARD, { digest: guardDigest(OPTIONS, rules, false) });
     assert.deepEqual(BACKEND.compare(held, found), [], "no drift");
     const change = LAYOUT.garbage(held, found);
-    const tx = new TableTransaction(change, LAYOUT.commands(change, held));
+    const tx = new KernelChange(change, LAYOUT.commands(change, held));
     assert.match(String(tx), BOUND_RULE);
     // What is served stays served: the table is written as a whole.
     assert.match(String(tx), /add element ip csp-ipvs served \{ 241\.0\.0\.10 \. tcp \. 80/);

@@ -8,7 +8,6 @@ import { NftCommits } from "../../system/nft-commits.ts";
 import type { ConnectionCounters, KernelReader, Limits } from "../backend.ts";
 import type { BackendConfig, BackendKind, ReadyBackend } from "../backend-kind.ts";
 import type { Requirements } from "../requirements.ts";
-import { TableBackend } from "../table-backend.ts";
 import { Ipvs } from "./kernel.ts";
 import { type KubeProxyReport, kubeProxyObjection } from "./kube-proxy.ts";
 import { probeServer } from "./probe.ts";
@@ -69,7 +68,7 @@ function ready(config: BackendConfig): ReadyBackend {
         counts: (services: readonly VirtualService[], end?: AbortSignal) =>
           readCounts(family, services, end),
       };
-      return { backend: new TableBackend(dataplane), counters, reader: { held: heldBy(counters) } };
+      return { dataplane, counters, reader: { held: heldBy(counters) } };
     },
     limits: (family) => trials.limits(family),
     watch: (objected) => watchKubeProxy(config, readKubeProxy, systemClock, objected),

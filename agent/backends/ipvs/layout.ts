@@ -69,10 +69,6 @@ export class IpvsLayout implements Layout<Content, IpvsCommands> {
         const vips = renderVips(services, kept, scheduler);
         return [...vips].map(([id, content]) => ({ id, digest: "", importKey, content }));
       },
-      *join(changes) {
-        yield;
-        return changes;
-      },
     };
   }
 

@@ -12,7 +12,6 @@ import { type HeldPort, UNLIMITED } from "../backend.ts";
 import type { BackendConfig, BackendKind, ReadyBackend } from "../backend-kind.ts";
 import { digitsOf, serviceKey } from "../nft/service-key.ts";
 import type { Requirements } from "../requirements.ts";
-import { TableBackend } from "../table-backend.ts";
 import { splitKey } from "./elements.ts";
 import { Nftables } from "./kernel.ts";
 import { SETS, type SkeletonOptions, TABLE, tableOf } from "./sets.ts";
@@ -104,7 +103,7 @@ function ready(
       const affinity = supports.get(family)?.affinity ?? "remembered";
       const skeleton = { family, clusterSetCidrs, masquerade: { mode, podCidrs }, affinity };
       return {
-        backend: new TableBackend(new Nftables({ ...skeleton, ...options, commits })),
+        dataplane: new Nftables({ ...skeleton, ...options, commits }),
         reader: { held: (services, stop) => readHeld(family, services, stop) },
       };
     },

@@ -47,14 +47,9 @@ export class NftablesLayout implements Layout<Content, NftablesCommands> {
     this.#options = options;
   }
 
-  /** Owners of the same object need the same of it: there is nothing to join. */
   rendering(): Rendering<Content> {
     return {
       parts: (services) => services.flatMap((service) => renderService(this.#options, service)),
-      *join(changes) {
-        yield;
-        return changes;
-      },
     };
   }
 
