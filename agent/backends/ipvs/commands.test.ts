@@ -62,7 +62,7 @@ class World {
   #apply(): string[] {
     const tx = finished(BACKEND.diff(this.held, finished(this.#ruleset.take())));
     const lines = linesOf(String(tx));
-    tx.settle(this.held);
+    if (!tx.empty) tx.settle(this.held);
     return lines;
   }
 }
@@ -116,6 +116,17 @@ describe("the steps of a change, in order", () => {
       "address delete 241.0.0.10",
     ]);
     assert.equal(world.held.get(VIP), undefined);
+  });
+
+  test("a VIP that an import lost before a restart goes with its last connection", () => {
+    const world = both();
+    world.set([]);
+    const { digest } = world.held.get(VIP) ?? assert.fail();
+    // The kernel does not show that it is leaving.
+    world.held.set(VIP, { digest: digest.replace("al\n", "a\n") });
+    assert.deepEqual(world.restart([]), []);
+    const lines = world.idle("0a01000b 8080", "0a02000b 8080");
+    assert.equal(lines.at(-1), "address delete 241.0.0.10");
   });
 
   test("UDP destinations drain while they are ready, and are then deleted at once; those of a deleted import, too", () => {
