@@ -65,6 +65,11 @@ export class KernelTable {
     return this.#held !== undefined;
   }
 
+  /** True if a check can compare: it is known what the kernel holds, and no change is under way. */
+  get isComparable(): boolean {
+    return this.isKnown && !this.#isChanging;
+  }
+
   /** The services that the kernel holds objects of. */
   get programmed(): Programmed {
     return this.#dataplane.layout.programmed(this.#held ?? new Map());
@@ -141,7 +146,7 @@ export class KernelTable {
    */
   async check(scope: CheckScope = "all", stop?: AbortSignal): Promise<Check> {
     const held = this.#held;
-    if (held === undefined || this.#isChanging) return UNCHANGED;
+    if (held === undefined || !this.isComparable) return UNCHANGED;
     const others = await this.#dataplane.changes();
     if (others !== undefined && others === this.#checkedAt) return UNCHANGED;
     const reading = others === undefined ? "routine" : "prompted";

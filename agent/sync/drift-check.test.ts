@@ -156,6 +156,7 @@ describe("while nothing changes", () => {
     await bench.pass(10_000);
     table.faults.push(...Array<"before">(100).fill("before"));
     bench.set(B, virtualService({ importKey: B }));
+    await quiet();
     const before = bench.checked;
     for (let seconds = 0; seconds < 20; seconds++) {
       bench.clock.advance(1_000);

@@ -104,7 +104,7 @@ export class Reconciler {
       clean: () => this.#sawInSync(),
       succeeded: () => {
         // After a pass that failed, nothing was checked.
-        if (table.isKnown) events.checked(family);
+        if (table.isComparable) events.checked(family);
       },
       failed: (error, retryIn) => events.checkFailed({ family, error, retryIn }),
       wake,
