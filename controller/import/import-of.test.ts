@@ -178,6 +178,14 @@ describe("a user-managed import", () => {
     });
   });
 
+  test("gets its own VIPs back after a headless export", () => {
+    const headless = exportRecord({ headless: true });
+    const hidden = seenAfter(wanted({ seen: byHand({ ips: ["1.2.3.4"] }), records: [headless] }));
+    assert.deepEqual(hidden.ips, []);
+    const shown = wanted({ seen: hidden, records: [exportRecord()] });
+    assert.deepEqual(ipsOf(shown), ["1.2.3.4"]);
+  });
+
   test("with a VIP of another import is not ready, and is again once it has its own", () => {
     const dispute = taken("241.0.0.9");
     const seen = byHand({ ips: ["241.0.0.9"] });
