@@ -219,16 +219,6 @@ describe("a younger export with", () => {
   }
 });
 
-test("exports that agree with the oldest are not counted", () => {
-  const exports = ["c1", "c2", "c3", "c4", "c5"].map((cluster, i) =>
-    exportRecord({ cluster, exported: i, headless: cluster === "c2" || cluster === "c4" }),
-  );
-  const value = '"ClusterSetIP"';
-  assert.deepEqual(merge(exports)?.conflicts, [
-    { reason: "TypeConflict", field: "type", winner: "c1", value, disagree: 2, of: 5 },
-  ]);
-});
-
 test("a conflict has the oldest export as winner and at least one that disagrees; a single export has no conflict", () =>
   forAll([ANY_RECORDS], (records) => {
     const merged = merge(records);

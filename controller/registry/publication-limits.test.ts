@@ -99,13 +99,6 @@ test("both families count; headless services and families that are not imported 
   assert.equal(rulesOf([SLICE], { ...SERVICE, headless: true }), 0);
 });
 
-test("a cluster with too many takes nothing from the others up to an equal share", () => {
-  assert.deepEqual(ruleShares([10, 1_000_000, 30], 100), [10, 60, 30]);
-  assert.deepEqual(ruleShares([50, 1_000_000, 30], 100), [35, 35, 30]);
-  assert.deepEqual(ruleShares([20, 30], 100), [20, 30]);
-  assert.deepEqual(ruleShares([], 100), []);
-});
-
 test("shares never exceed the limit or the cost, and every cluster gets its cost or an equal share", async () => {
   const costs = fc.array(fc.nat(1000), { maxLength: 8 });
   await forAll([costs, fc.nat(3000)], (all, most) => {
