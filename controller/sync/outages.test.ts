@@ -66,12 +66,6 @@ test("endpoints that another product adds for other clusters do not count as rea
   await c2.importsAfter(10_000, all("(serving)"));
 });
 
-test("without an outage endpoints become unready at once", async () => {
-  const { c2, turn } = await begin();
-  turn("dead");
-  await c2.importsAfter(1000, all("(dead)"));
-});
-
 /** Milliseconds until a peer that returned has written its Lease, and is read here. */
 const SOON_MS = 15_000;
 
