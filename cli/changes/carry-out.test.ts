@@ -9,13 +9,10 @@ import {
   LABEL_PEER,
 } from "../../api/keys.ts";
 import { field, fieldAt } from "../../api/parse/fields.ts";
-import { type Answer, FakeApiServer } from "../../test/doubles/fake-api-server.ts";
+import { type Answer, FakeApiServer, forbidden } from "../../test/doubles/fake-api-server.ts";
 import { fakeProperties } from "../../test/doubles/fake-member.ts";
 import { CommandLine } from "../../test/stages/command-line.ts";
 import { COREFILE_BLOCKS } from "../install/manifests.ts";
-
-const forbidden: Answer = (_, response) =>
-  void response.writeHead(403).end('{"kind":"Status","message":"not you"}');
 
 /** Answers requests that have a body. */
 function answering(reply: (body: unknown, url: string) => object): Answer {

@@ -90,14 +90,6 @@ test("a reconcile that throws synchronously is a failure like any other", async 
   assert.deepEqual(it.told, ["throws failed: 1, 200"]);
 });
 
-test("a failing key does not delay other keys", async () => {
-  const it = stage();
-  it.queue.add("a");
-  await it.add("b");
-  await it.end("a", FAULT);
-  assert.deepEqual(it.begun, ["a", "b"]);
-});
-
 test("a failed key that is added is retried immediately, and only once", async () => {
   const it = stage();
   await it.add("a");

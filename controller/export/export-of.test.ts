@@ -72,7 +72,7 @@ describe("a ServiceExport", () => {
     endpoint("10.1.0.1", false, { serving: true, terminating }),
   ) as [EndpointFact, EndpointFact];
   const down = endpoint("10.1.0.1", false);
-  const [one, two] = [endpoint("10.1.0.1"), endpoint("10.1.0.2")];
+  const [one, two, six] = [endpoint("10.1.0.1"), endpoint("10.1.0.2"), endpoint("fd00::1")];
   const zoned = (zone: string) => endpoint("10.1.0.1", true, { zone });
   const other = { ...HTTP, port: 8081 };
   const published = (endpoints: readonly EndpointFact[], ports: SliceFact["ports"] = [HTTP]) =>
@@ -108,6 +108,11 @@ describe("a ServiceExport", () => {
       ],
       [published([one])],
     ],
+    "publishes endpoints of the Service's families only": [
+      [slice("a", [one]), slice("b", [six], { family: "IPv6" })],
+      [{ ...published([six]), family: "IPv6" }],
+      { families: ["IPv6"] },
+    ],
     "of a headless Service publishes endpoints without ports": [
       [slice("a", [one], { ports: [] })],
       [published([one], [])],
@@ -135,17 +140,6 @@ describe("a ServiceExport", () => {
         value: '["c2","c3"]',
       },
     ]);
-  });
-
-  test("publishes endpoints of the Service's families only", () => {
-    const slices = [
-      slice("a", [endpoint("10.1.0.1")]),
-      slice("b", [endpoint("fd00::1")], { family: "IPv6" }),
-    ];
-    const families = (service: Partial<ServiceProperties>) =>
-      exported(slices, service).endpoints.map(({ family }) => family);
-    assert.deepEqual(families({ families: ["IPv6", "IPv4"] }), ["IPv4", "IPv6"]);
-    assert.deepEqual(families({ families: ["IPv6"] }), ["IPv6"]);
   });
 
   test("publishes endpoints of all groups up to the limit, and reports the overflow", () => {

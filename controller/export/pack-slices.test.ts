@@ -100,13 +100,6 @@ describe("packSlices", () => {
     assert.deepEqual(sizes(packSlices(before, [group(upTo(1))], packing)), [1, 0]);
   });
 
-  test("a new endpoint takes the place of the one that it replaces", () => {
-    const before = packSlices([], [group(upTo(250))], PACKING);
-    const wanted = [...upTo(250).toSpliced(20, 1), endpoint(999)];
-    const after = packSlices(before, [group(wanted)], PACKING);
-    assert.deepEqual(touched(before, after), ["registry/serve.demo.IPv4-0"]);
-  });
-
   test("a slice without endpoints is deleted, and its name is reused", () => {
     const before = packSlices([], [group(upTo(101))], PACKING);
     const after = packSlices(before, [group(upTo(100))], PACKING);
@@ -181,14 +174,6 @@ describe("packSlices", () => {
     assert.ok(slice);
     const after = packSlices([{ ...slice, endpoints: upTo(130) }], [group(upTo(130))], PACKING);
     assert.deepEqual(sizes(after), [100, 30]);
-  });
-
-  test("sparse slices are merged when there are twice as many as needed", () => {
-    let slices = packSlices([], [group(upTo(1000))], PACKING);
-    const tenth = upTo(1000).filter((_, n) => n % 10 === 0);
-    slices = packSlices(slices, [group(tenth)], PACKING);
-    assert.equal(slices.length, 3);
-    assert.deepEqual(slices.flatMap(({ endpoints }) => endpoints).length, 100);
   });
 
   // Steps through a prime number of endpoints give each at most once, and lists with many overlaps.

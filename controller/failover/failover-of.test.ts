@@ -187,22 +187,16 @@ test("slices of a cluster that was not listed since the start make way, once it 
   }
 });
 
-test("a slice of a cluster that is out of rotation stays for a port or family that no ready endpoint of another cluster has", () => {
-  const six = { family: "IPv6", addresses: ["fd00:10::9"] } as const;
-  for (const [slice, kept] of [
-    [present("c2", { ports: [ADMIN] }), "c2 admin 10.0.0.9"],
-    [present("c2", six), "c2 http fd00:10::9"],
-  ] as const)
-    assert.deepEqual(listed([FAR], { ...SILENT, present: [slice] }), [kept, "c3 http 10.0.0.3"]);
-});
-
-test("a slice of a cluster that was not listed keeps only ports of the Service, and once out of rotation, those that no other cluster has ready", () => {
+test("a slice of a cluster that was not listed keeps only ports of the Service, and once out of rotation, ports and families that no other cluster has ready", () => {
   const unlisted = { isSynced: isNotC2 };
   const old = [present("c2", { ports: [HTTP, ADMIN, servicePort("gone 82")] })];
   const alive = listed([FAR], { ...unlisted, present: old });
   assert.deepEqual(alive, ["c2 http,admin 10.0.0.9", "c3 http 10.0.0.3"]);
   const dead = listed([FAR], { ...SILENT, present: old });
   assert.deepEqual(dead, ["c2 admin 10.0.0.9", "c3 http 10.0.0.3"]);
+  const six = present("c2", { family: "IPv6", addresses: ["fd00:10::9"] });
+  const kept = ["c2 http fd00:10::9", "c3 http 10.0.0.3"];
+  assert.deepEqual(listed([FAR], { ...SILENT, present: [six] }), kept);
   const gone = present("c2", { ports: [servicePort("gone 82")] });
   assert.deepEqual(listed([], { ...unlisted, present: [gone] }), []);
   const local = new LocalEndpoints([holding("c1", { "10.0.0.9": DEAD })]);

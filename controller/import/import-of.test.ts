@@ -178,6 +178,14 @@ describe("a user-managed import", () => {
     });
   });
 
+  test("gets its own VIPs back after a headless export", () => {
+    const headless = exportRecord({ headless: true });
+    const hidden = seenAfter(wanted({ seen: byHand({ ips: ["1.2.3.4"] }), records: [headless] }));
+    assert.deepEqual(hidden.ips, []);
+    const shown = wanted({ seen: hidden, records: [exportRecord()] });
+    assert.deepEqual(ipsOf(shown), ["1.2.3.4"]);
+  });
+
   test("with a VIP of another import is not ready, and is again once it has its own", () => {
     const dispute = taken("241.0.0.9");
     const seen = byHand({ ips: ["241.0.0.9"] });
@@ -262,15 +270,12 @@ describe("while a cluster is not synced", () => {
 describe("an import that lacks VIPs", () => {
   const pool = { ...POOL, ranges: cidrs("241.0.0.0/16") };
 
-  test("has reason IPFamilyNotSupported if there is no range of its families", () => {
+  test("has reason IPFamilyNotSupported without a range of its families, and Pending if that is full", () => {
     const made = wanted({ records: [exportRecord({ families: ["IPv6"] })], pool });
     assert.equal(readyOf(made), "False IPFamilyNotSupported: range-missing: no IPv6 address.");
-  });
-
-  test("has reason Pending if the range is full", () => {
     const full = { ...POOL, reserved: cidrs("241.0.0.0/16") };
-    const made = wanted({ records: [exportRecord()], pool: full });
-    assert.equal(readyOf(made), "False Pending: range-exhausted: no free IPv4 address.");
+    const waiting = wanted({ records: [exportRecord()], pool: full });
+    assert.equal(readyOf(waiting), "False Pending: range-exhausted: no free IPv4 address.");
   });
 
   test("is ready with a VIP of one of two families, and its families are those of its VIPs", () => {
@@ -291,11 +296,6 @@ test("C06: there are as many families as VIPs, in the same order, one each", () 
       assert.deepEqual(ofVips, families);
     }
   }));
-
-test("without exports and import there is no desired import", () => {
-  assert.equal(wanted({}), undefined);
-  assert.equal(wanted({ allSynced: false, isSynced: () => false }), undefined);
-});
 
 test("a user's import whose spec is not kept is not adopted, keeps its VIP, and says so until there is room", () => {
   const whole = byHand({ ips: ["1.2.3.4"] });

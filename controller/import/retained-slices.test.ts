@@ -100,77 +100,30 @@ test("a slice of a family that the import has no longer goes; headless slices wi
   assert.equal(retained(slice([], []), retention({ record })), "kept");
 });
 
-test("an object that is no imported slice gives none", () => {
-  assert.equal(retainedSlice({}, retention()), undefined);
-});
-
-const LABELS = {
-  "endpointslice.kubernetes.io/managed-by": "clusterset-controller",
-  "multicluster.kubernetes.io/service-name": "web",
-  "multicluster.kubernetes.io/source-cluster": "c2",
-  "service.kubernetes.io/service-proxy-name": "clusterset-proxy",
-  "topology.kubernetes.io/region": "eu-west",
-};
-const ANNOTATIONS = { "clusterset-proxy.io/cluster-properties": '{"a":"b"}' };
-
-function importedSlice(endpoints: unknown, addressType = "IPv4") {
-  return {
-    metadata: {
-      namespace: "shop",
-      name: "web.c2.0",
-      uid: "u",
-      resourceVersion: "7",
-      labels: { ...LABELS, "example.com/other": "writer" },
-      annotations: { ...ANNOTATIONS, "example.com/other": "writer" },
-    },
-    addressType,
-    ports: [{ name: "http", port: 80, protocol: "TCP" }],
-    endpoints,
+test("a slice of a stale cluster has its ready endpoints as serving, keeps the rest without fields of other writers, and is restored to what it was", () => {
+  const { metadata, ...content } = slice([READY, DEAD, ENDING]);
+  const { labels } = metadata;
+  const other = { "example.com/other": "writer" };
+  const annotations = { "clusterset-proxy.io/cluster-properties": '{"a":"b"}' };
+  const seen = {
+    ...{ ...metadata, uid: "u", resourceVersion: "7" },
+    ...{ labels: { ...labels, ...other }, annotations: { ...annotations, ...other } },
   };
-}
-
-function endpoint(address: string, [ready, serving, terminating]: readonly boolean[]) {
-  return { addresses: [address], conditions: { ready, serving, terminating }, zone: "z" };
-}
-
-const ENDPOINTS = [
-  endpoint("10.2.0.1", [true, true, false]),
-  endpoint("10.2.0.2", [false, false, false]),
-  endpoint("10.2.0.3", [false, true, true]),
-];
-
-test("ready endpoints become serving, everything else stays", () => {
-  const stale = changedSlice(importedSlice(ENDPOINTS), staleContent);
-  assert.deepEqual(stale, {
-    apiVersion: "discovery.k8s.io/v1",
-    kind: "EndpointSlice",
-    metadata: { namespace: "shop", name: "web.c2.0", labels: LABELS, annotations: ANNOTATIONS },
-    addressType: "IPv4",
-    ports: [{ name: "http", port: 80, protocol: "TCP" }],
-    endpoints: [
-      endpoint("10.2.0.1", [false, true, false]),
-      endpoint("10.2.0.2", [false, false, false]),
-      endpoint("10.2.0.3", [false, true, true]),
-    ],
-  });
-});
-
-test("a stale slice does not change, and invalid input gives undefined", () => {
-  const endpoints = [endpoint("10.2.0.1", [false, true, false])];
-  assert.deepEqual(changedSlice(importedSlice(endpoints), staleContent)?.endpoints, endpoints);
-  for (const wrong of [
-    null,
-    {},
-    { metadata: importedSlice([]).metadata },
-    importedSlice([], "FQDN"),
-  ]) {
-    assert.equal(changedSlice(wrong, staleContent), undefined);
-  }
-});
-
-test("a stale slice is restored to what it was, with any number of changes", () => {
-  const stale = changedSlice(importedSlice(ENDPOINTS), staleContent);
+  const stale = changedSlice({ ...content, metadata: seen }, staleContent);
+  const kind = { apiVersion: "discovery.k8s.io/v1", kind: "EndpointSlice" };
+  const { endpoints } = slice([LAST, DEAD, ENDING]);
+  const expected = { ...kind, ...content, metadata: { ...metadata, annotations }, endpoints };
+  assert.deepEqual(stale, expected);
+  assert.deepEqual(changedSlice(stale, staleContent), stale);
   const restored = changedSlice(stale, restoredContent);
-  assert.deepEqual(restored?.endpoints, ENDPOINTS);
+  assert.deepEqual(restored?.endpoints, content.endpoints);
   assert.deepEqual(changedSlice(restored, restoredContent), restored);
+});
+
+test("an object that is no imported slice gives none", () => {
+  const { metadata } = slice([]);
+  for (const wrong of [null, {}, { metadata }, { ...slice([]), addressType: "FQDN" }]) {
+    assert.equal(changedSlice(wrong, staleContent), undefined);
+    assert.equal(retainedSlice(wrong, retention()), undefined);
+  }
 });

@@ -1,36 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { forAll, forMany } from "../../test/generators/for-all.ts";
+import { forMany } from "../../test/generators/for-all.ts";
 import { describeCluster, NOT_DESCRIBED } from "./damped-description.ts";
-import { checkLease, expectLease, renewLease } from "./lease-expiry.ts";
 import { beginRotation, rotate } from "./rotate.ts";
-
-test("in any history a Lease expires after its duration without a renewal or a pause, never before", async () => {
-  const step = fc.record({
-    passes: fc.integer({ min: 0, max: 15 }),
-    what: fc.constantFrom("check" as const, "late" as const, "renewal" as const),
-  });
-  await forAll([fc.array(step, { maxLength: 60 })], (steps) => {
-    let second = 0;
-    let lease = renewLease(expectLease(10, 0), { renewal: "listed", leaseSeconds: 10 }, 0);
-    let since = 0;
-    let isStale = false;
-    for (const [i, { passes, what }] of steps.entries()) {
-      second += passes;
-      const now = second * 1000;
-      if (what === "renewal") {
-        lease = renewLease(lease, { renewal: String(i), leaseSeconds: 10 }, now);
-        isStale = false;
-      } else {
-        lease = checkLease(lease, now, what === "late");
-        isStale ||= what === "check" && second - since >= 10;
-      }
-      if (what !== "check") since = second;
-      assert.equal(lease.status.state, isStale ? "stale" : "alive");
-    }
-  });
-});
 
 test("in any history a cluster is in rotation if it is neither stale nor drained, and a window is of its direction, has begun, and follows no running one", async () => {
   const turn = fc.record({

@@ -182,31 +182,23 @@ describe("a slice of a Service", () => {
   );
 });
 
-const metadata = { name: "demo", uid: "u1" };
-
-test("a Namespace has a name and a uid", () => {
-  const { fact, problems } = parseNamespace({ metadata, status: { phase: "Active" } });
-  assert.deepEqual(fact, { name: "demo", uid: "u1", terminating: false });
-  assert.deepEqual(problems, []);
-});
-
-test("a terminating Namespace has a timestamp or a phase", () => {
-  const going = { ...metadata, deletionTimestamp: "2026-01-01T00:00:00Z" };
-  for (const object of [{ metadata: going }, { metadata, status: { phase: "Terminating" } }]) {
-    assert.equal(parseNamespace(object).fact?.terminating, true);
-  }
-});
-
-test("a Namespace with an invalid name or without uid gives no fact", () => {
-  for (const [object, problem] of [
-    [{ metadata: { ...metadata, name: "a.b" } }, "invalid-name metadata.name"],
-    [{ metadata: { name: "demo" } }, "invalid-object metadata.uid"],
-    [null, "invalid-name metadata.name"],
-  ] as const) {
-    const { fact, problems } = parseNamespace(object);
-    const told = problems.map(({ reason, field }) => `${reason} ${field}`);
-    assert.deepEqual([fact, told], [undefined, [problem]]);
-  }
+describe("a Namespace", () => {
+  const cases: ParseCases<Fields> = {
+    "has a name and a uid": [{}, {}],
+    "with the time of its deletion is terminating": [
+      { deletionTimestamp: "2026-01-01T00:00:00Z" },
+      { terminating: true },
+    ],
+    "of phase Terminating is terminating": [{ phase: "Terminating" }, { terminating: true }],
+    "with an invalid name is none": [{ name: "a.b" }, undefined, "invalid-name metadata.name"],
+    "without a uid is none": [{ uid: undefined }, undefined, "invalid-object metadata.uid"],
+  };
+  testCases(
+    cases,
+    ({ phase = "Active", ...metadata }) =>
+      parseNamespace({ metadata: { name: "demo", uid: "u1", ...metadata }, status: { phase } }),
+    { name: "demo", uid: "u1", terminating: false },
+  );
 });
 
 function asking(value: unknown): { readonly [field: string]: unknown } {

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import {
   ANNOTATION_ACCEPTED_CIDRS,
+  ANNOTATION_CLUSTER_PROPERTIES,
   ANNOTATION_COMPLETE,
   ANNOTATION_EXPORTED_ANNOTATIONS,
   ANNOTATION_EXPORTED_AT,
@@ -37,6 +38,15 @@ const PLAIN_RECORD = {
 
 const label = (name: string, value: unknown) => ({ labels: { [name]: value } });
 const annotation = (name: string, value: unknown) => ({ annotations: { [name]: value } });
+/** What a later release writes besides: its version, and fields that this one does not know. */
+const LATER: Change = {
+  annotations: {
+    [ANNOTATION_VERSION]: "99.0.0",
+    "clusterset-proxy.io/format": "99",
+    "clusterset-proxy.io/later": "{",
+  },
+  spec: { later: { than: ["this"] } },
+};
 const FOREIGN: ParseCases<Change>[string] = [
   label(LABEL_SOURCE_CLUSTER, "c1"),
   undefined,
@@ -74,7 +84,8 @@ const OF_TOOLS = [
 
 describe("a record", () => {
   const cases: ParseCases<Change> = {
-    "that is plain": [{}, {}],
+    "that is plain, as of a release before versions": [{}, {}],
+    "of a newer release": [LATER, {}],
     "of a headless Service": [{ spec: { type: "Headless" } }, { headless: true }],
     "without the label, so somebody's own": [label(LABEL_RECORD, null), undefined],
     "in another namespace": [{ namespace: "demo" }, undefined, "misplaced metadata.namespace"],
@@ -205,7 +216,8 @@ describe("a record's slice", () => {
   ];
   const LEAVING = { ready: false, serving: true, terminating: true };
   const cases: ParseCases<Change> = {
-    "that is plain": [{}, { endpoints: [READ] }],
+    "that is plain, as of a release before versions": [{}, { endpoints: [READ] }],
+    "of a newer release": [LATER, { endpoints: [READ] }],
     "without the label, so somebody's own": [label(LABEL_RECORD, null), undefined],
     "in another namespace": [{ namespace: "demo" }, undefined, "misplaced metadata.namespace"],
     "under the record's own name": [{ name: "serve.demo" }, undefined, "misplaced metadata.name"],
@@ -257,7 +269,7 @@ describe("a cluster's Lease", () => {
     `invalid-object spec.${field}`,
   ];
   const cases: ParseCases<Change> = {
-    "that is plain": [{}, {}],
+    "that is plain, as of a release before versions": [{}, {}],
     "of another name, so somebody's own": [{ name: "x" }, undefined],
     "in another namespace": [{ namespace: "demo" }, undefined, "misplaced metadata.namespace"],
     "that claims another cluster": FOREIGN,
@@ -269,7 +281,14 @@ describe("a cluster's Lease", () => {
       annotation(ANNOTATION_COMPLETE, "true"),
       { complete: true },
     ],
-    "of a newer release": [annotation(ANNOTATION_VERSION, "9.0.0-rc.1"), { version: "9.0.0-rc.1" }],
+    "of a newer release": [LATER, { version: "99.0.0" }],
+    "of a release that published ranges of peers as properties": [
+      annotation(
+        ANNOTATION_CLUSTER_PROPERTIES,
+        '{"c2.endpoint-cidrs.clusterset-proxy.io":"10.2.0.0/16","a.example":"1"}',
+      ),
+      { properties: { "a.example": "1" } },
+    ],
     "of a release that is none": [
       annotation(ANNOTATION_VERSION, "v".repeat(64)),
       {},

@@ -2,23 +2,18 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { isLabelName, isLabelValue, isSubdomainName, objectKey } from "../../api/names.ts";
-import { cidr } from "../../test/generators/facts.ts";
 import { forAll } from "../../test/generators/for-all.ts";
 import type { ExportRecord } from "../model/facts.ts";
-import { decodeCluster } from "./decode-cluster.ts";
-import { decodeRecord, decodeSlice } from "./decode-record.ts";
+import { decodeSlice } from "./decode-record.ts";
 import { encodeRecord, encodeSlice } from "./encode.ts";
 import * as names from "./names.ts";
 import { publishable } from "./publication-limits.ts";
 
-// Objects of registries that another release wrote: as the format before versions was, and as a later one may be.
+// What is published, as every release writes it: decode.test.ts has what this one reads of others.
 
 const NAMESPACE = "clusterset-registry-c1";
 const REGISTRY = {
-  cluster: "c1",
-  namespace: NAMESPACE,
-  clusterSetCidrs: [],
-  endpointCidrs: [cidr("10.1.0.0/16")],
+  ...{ cluster: "c1", namespace: NAMESPACE, clusterSetCidrs: [], endpointCidrs: [] },
 };
 
 const record = {
@@ -61,62 +56,6 @@ const slice = {
   ports: [{ name: "http", protocol: "TCP", port: 80 }],
   endpoints: [{ addresses: ["10.1.0.7"], conditions: { ready: true } }],
 };
-
-const lease = {
-  apiVersion: "coordination.k8s.io/v1",
-  kind: "Lease",
-  metadata: {
-    name: "cluster",
-    namespace: NAMESPACE,
-    labels: { "multicluster.kubernetes.io/source-cluster": "c1" },
-    annotations: {
-      "clusterset-proxy.io/cluster-properties": "{}",
-      "clusterset-proxy.io/complete": "true",
-    },
-  },
-  spec: {
-    holderIdentity: "u1",
-    leaseDurationSeconds: 30,
-    renewTime: "2026-01-01T00:00:00.000000Z",
-  },
-};
-
-/** The same object as a later release may write it: with its version, and with fields that this one does not know. */
-function newer<T extends typeof lease | typeof record | typeof slice>(object: T): unknown {
-  const { metadata } = object;
-  const annotations = {
-    ...("annotations" in metadata && metadata.annotations),
-    "clusterset-proxy.io/version": "99.0.0",
-    "clusterset-proxy.io/format": "99",
-    "clusterset-proxy.io/later": "{",
-  };
-  const spec = "spec" in object && { spec: { ...object.spec, later: { than: ["this"] } } };
-  return { ...object, metadata: { ...metadata, annotations }, ...spec, later: 7 };
-}
-
-for (const [name, decode, object] of [
-  ["record", decodeRecord, record],
-  ["slice", decodeSlice, slice],
-  ["Lease", decodeCluster, lease],
-] as const) {
-  test(`a ${name} of an older release, without a version, and one of a newer release are read the same`, () => {
-    const older = decode(object, REGISTRY);
-    assert.ok(older.fact);
-    assert.deepEqual(older.problems, []);
-    const { fact, problems } = decode(newer(object), REGISTRY);
-    assert.deepEqual(problems, []);
-    assert.deepEqual(fact, { ...older.fact, ...(name === "Lease" && { version: "99.0.0" }) });
-  });
-}
-
-test("ranges of peers that a cluster published after a roll back are no properties of it", () => {
-  const properties = { "c2.endpoint-cidrs.clusterset-proxy.io": "10.2.0.0/16", "a.example": "1" };
-  const annotations = { "clusterset-proxy.io/cluster-properties": JSON.stringify(properties) };
-  const rolledBack = { ...lease, metadata: { ...lease.metadata, annotations } };
-  const { fact, problems } = decodeCluster(rolledBack, REGISTRY);
-  assert.deepEqual(fact?.properties, { "a.example": "1" });
-  assert.deepEqual(problems, []);
-});
 
 const RECORD: ExportRecord = {
   cluster: "c1",

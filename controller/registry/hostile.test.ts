@@ -16,6 +16,7 @@ import {
 import type { Parsed } from "../../api/parse/complaints.ts";
 import { isPropertyValue } from "../../api/parse/parse-properties.ts";
 import { forMany } from "../../test/generators/for-all.ts";
+import { mutated } from "../../test/generators/mutations.ts";
 import { CLUSTER, NAMESPACE, RECORD, SLICE } from "../../test/generators/registry-facts.ts";
 import { REGISTRY } from "../../test/generators/registry-objects.ts";
 import { isReservedKey } from "../model/exported-metadata.ts";
@@ -24,7 +25,8 @@ import { decodeCluster } from "./decode-cluster.ts";
 import { decodeRecord, decodeSlice } from "./decode-record.ts";
 import { encodeCluster, encodeRecord, encodeSlice } from "./encode.ts";
 
-// For any object of a peer's API server, decoding does not throw, ends soon, and returns only valid facts.
+// For any object of a peer's API server, decoding does not throw, and returns only valid facts. Thousands of levels do not get that far:
+// common/kubernetes/splitters.test.ts and api/parse/json-text.test.ts.
 
 function checkPorts(ports: readonly ServicePort[]): void {
   assert.ok(ports.length <= 100);
@@ -101,7 +103,7 @@ function kind<Fact>(
     if (fact !== undefined) check(fact);
     return { fact, problems };
   };
-  return { kind: name, object: object as object, read };
+  return { kind: name, object, read };
 }
 
 const KINDS = [
@@ -110,64 +112,20 @@ const KINDS = [
   kind("Lease", encodeCluster(CLUSTER, NAMESPACE), decodeCluster, checkCluster),
 ];
 
-/** Copies of the object, each with `value` in the place of one field at any level. */
-function* withEach(object: unknown, value: unknown): Generator<unknown> {
-  yield value;
-  if (Array.isArray(object)) {
-    for (const one of withEach(object[0], value)) yield [one, ...object];
-  } else if (typeof object === "object" && object !== null) {
-    for (const [name, field] of Object.entries(object)) {
-      for (const one of withEach(field, value)) yield { ...object, [name]: one };
-    }
-  }
-}
-
-const LEVELS = 50_000;
-const HOSTILE: readonly unknown[] = [
-  ...[undefined, null, true, -1, 0, 1e300, Number.NaN, [], {}],
-  ...["", "x".repeat(300_000), "__proto__", "a\nb", "../c1", "\ud800", "127.0.0.1", "10.3.0.1"],
-  ...["241.0.0.1", "c1", "other.demo", "2026-01-01", "+10000-01-01T00:00:00Z"],
-  '{"a":"b","a":"c"}',
-  '{"__proto__":"x","kubernetes.io/x":"y"}',
-  JSON.stringify(
-    Object.fromEntries(Array.from({ length: 500 }, (_, i) => [`k${i}`, "v".repeat(200)])),
-  ),
-  "[".repeat(LEVELS) + "]".repeat(LEVELS),
-  JSON.parse("[".repeat(LEVELS) + "]".repeat(LEVELS)),
-  JSON.parse(`${'{"a":'.repeat(LEVELS)}1${"}".repeat(LEVELS)}`),
-  Array.from({ length: 50_000 }, (_, i) => ({
-    name: `p${i}`,
-    port: 80,
-    addresses: [`10.2.${i >> 8}.${i & 255}`],
-  })),
-  { toString: null, constructor: 1, hasOwnProperty: 2 },
-];
-
 describe("decoding a registry's", () => {
   for (const { kind, object, read } of KINDS) {
-    test(`${kind} accepts any value in any field`, () => {
+    test(`${kind} accepts any object, and any value in any field`, async () => {
       assert.ok(read(object).fact !== undefined);
-      let refused = 0;
-      for (const value of HOSTILE) {
-        for (const hostile of withEach(object, value)) {
-          const { fact, problems } = read(hostile);
-          if (fact === undefined) refused++;
-          for (const { value: shown, object: name } of problems) {
-            assert.match(`${name} ${shown}`, /^[\x20-\x7e]{0,500}$/);
-          }
-        }
-      }
-      assert.ok(refused > HOSTILE.length);
-    });
-
-    test(`${kind} accepts any object`, async () => {
+      let rejected = 0;
       const anything = fc.anything({ withNullPrototype: true, withBigInt: true, withDate: true });
-      await forMany(300, [anything, anything, fc.nat(1000)], (metadata, spec, n) => {
-        read(metadata);
-        read({ ...object, spec, endpoints: spec, ports: spec });
-        const all = [...withEach(object, metadata)];
-        read(all[n % all.length]);
+      await forMany(1000, [fc.oneof(mutated(object), mutated(object), anything)], (hostile) => {
+        const { fact, problems } = read(hostile);
+        if (fact === undefined) rejected++;
+        for (const { value: shown, object: name } of problems) {
+          assert.match(`${name} ${shown}`, /^[\x20-\x7e]{0,500}$/);
+        }
       });
+      assert.ok(rejected > 100, `${rejected}`);
     });
   }
 });

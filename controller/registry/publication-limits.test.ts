@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import type { ObjectKey } from "../../api/names.ts";
 import { forAll } from "../../test/generators/for-all.ts";
 import type { SliceFact } from "../model/facts.ts";
 import {
@@ -98,13 +99,6 @@ test("both families count; headless services and families that are not imported 
   assert.equal(rulesOf([SLICE], { ...SERVICE, headless: true }), 0);
 });
 
-test("a cluster with too many takes nothing from the others up to an equal share", () => {
-  assert.deepEqual(ruleShares([10, 1_000_000, 30], 100), [10, 60, 30]);
-  assert.deepEqual(ruleShares([50, 1_000_000, 30], 100), [35, 35, 30]);
-  assert.deepEqual(ruleShares([20, 30], 100), [20, 30]);
-  assert.deepEqual(ruleShares([], 100), []);
-});
-
 test("shares never exceed the limit or the cost, and every cluster gets its cost or an equal share", async () => {
   const costs = fc.array(fc.nat(1000), { maxLength: 8 });
   await forAll([costs, fc.nat(3000)], (all, most) => {
@@ -119,28 +113,6 @@ test("shares never exceed the limit or the cost, and every cluster gets its cost
 
 const EMPTY = { record: { metadata: { labels: {}, annotations: {} } }, slices: [] };
 
-test("10,000 exports of a tenant leave room for those of others, which are younger", () => {
-  const limits = new PublicationLimits(1_000_000);
-  for (let i = 0; i < MOST_RECORDS; i++) limits.set(`greedy/n${i}`, i, EMPTY);
-  assert.equal(limits.admit(`greedy/n${MOST_RECORDS - 1}`, []).withheld, undefined);
-  limits.takeChanged();
-  limits.set("shop/web", MOST_RECORDS, EMPTY);
-  assert.equal(limits.admit("shop/web", []).withheld, undefined);
-  assert.deepEqual([...limits.takeChanged()], [`greedy/n${MOST_RECORDS - 1}`]);
-  assert.equal(limits.admit(`greedy/n${MOST_RECORDS - 1}`, []).withheld, "too-many-records");
-});
-
-test("long annotations of a tenant take nothing from others, and its own oldest exports stay", () => {
-  const limits = new PublicationLimits(1_000_000);
-  const annotations = { "example.com/text": "x".repeat(32_000) };
-  const long = { record: { metadata: { labels: {}, annotations } }, slices: [] };
-  for (let i = 0; i < 600; i++) limits.set(`greedy/n${i}`, i, long);
-  limits.set("shop/web", 9999, long);
-  assert.equal(limits.admit("shop/web", []).withheld, undefined);
-  assert.equal(limits.admit("greedy/n0", []).withheld, undefined);
-  assert.equal(limits.admit("greedy/n599", []).withheld, "too-many-keys");
-});
-
 test("of an export beyond its namespace's share, the first endpoints are published", () => {
   const limits = new PublicationLimits(450);
   const greedy = slices(9, 100, [port("http")]);
@@ -152,6 +124,26 @@ test("of an export beyond its namespace's share, the first endpoints are publish
   const sizes = left.map(({ endpoints }) => endpoints.length);
   assert.deepEqual([sizes, leftOut], [[100, 100, 100, 50], ["too-many-rules"]]);
 });
+
+/** How many exports with which annotation fill a limit of a registry; the reason of the last one. */
+const FULL = [
+  [MOST_RECORDS, "", "too-many-records"],
+  [600, "x".repeat(32_000), "too-many-keys"],
+] as const;
+
+for (const [count, text, reason] of FULL) {
+  test(`${reason}: a tenant whose exports fill this limit of a registry takes nothing from others, and its oldest ones stay`, () => {
+    const limits = new PublicationLimits(1_000_000);
+    const annotations = { "example.com/text": text };
+    const exported = { record: { metadata: { labels: {}, annotations } }, slices: [] };
+    for (let i = 0; i < count; i++) limits.set(`greedy/n${i}`, i, exported);
+    limits.set("shop/web", count, exported);
+    const withheld = (key: ObjectKey) => limits.admit(key, []).withheld;
+    assert.deepEqual([withheld("shop/web"), withheld("greedy/n0")], [undefined, undefined]);
+    assert.equal(withheld(`greedy/n${count - 1}`), reason);
+    assert.ok(limits.takeChanged().has(`greedy/n${count - 1}`));
+  });
+}
 
 // A tenant publishes as many slices of this size as a limit of `model/limits.ts` admits.
 for (const [reason, endpoints, ports, most] of [

@@ -343,9 +343,7 @@ test("a hub that is restored or rebuilt removes no import, and contains all reco
     RUNS,
     [outages, anyChance],
     async ({ isEmpty, later, age, ahead, away, delay }, chance) => {
-      const { world } = ControllerWorld.withHub(["c1", "c2", "c3"], chance);
-      const { hub } = world;
-      assert.ok(hub);
+      const { world, hub } = ControllerWorld.withHub(["c1", "c2", "c3"], chance);
       await world.run(15_000);
       await publish(world, ["web", "cache"], 2);
       const backup = hub.objects.save(isEmpty ? ["namespaces"] : undefined);

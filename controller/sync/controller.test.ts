@@ -3,21 +3,6 @@ import { test } from "node:test";
 
 import { ControllerWorld, type MemoryCluster } from "../../test/stages/controller-world.ts";
 
-test("an export is imported by every cluster with its namespace, and nothing is written at rest", async () => {
-  const { world, c1, c2, c3 } = ControllerWorld.of(["c1", "c2", "c3"]);
-  c3.delete("Namespace", "shop");
-  world.start();
-  c1.offer("shop/web", ["10.1.0.7"]);
-  await c1.importsAfter(5000, { "shop/web": "vip 10.1.0.7" });
-  assert.deepEqual(c2.imported(), { "shop/web": "vip 10.1.0.7" });
-  assert.deepEqual(c3.imported(), {});
-  const counts = world.clusters.map(({ server }) => server.writes.length);
-  await world.pass(120_000);
-  world.clusters.forEach((cluster, i) => {
-    assert.deepEqual(cluster.writesAfter(counts[i] ?? 0), []);
-  });
-});
-
 test("of two clusters with one ID on a hub the second publishes nothing, imports its own endpoints, and both report it", async () => {
   const { world } = ControllerWorld.withHub(["c1", "c1-other", "c2"]);
   const [first, second, c2] = world.clusters;

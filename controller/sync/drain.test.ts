@@ -184,17 +184,16 @@ test("the own drain that was removed while controller and hub were down is over 
 });
 
 test("a drain that was removed on the hub while the controller was down ends when the hub is listed", async () => {
-  const { world, c1, c2 } = await open();
+  const { world, hub, c1, c2 } = await open();
   world.declare("c1", world.drain(60));
   await world.pass(5000);
   for (const cluster of world.clusters) assert.deepEqual(cluster.imported(), LAST);
-  world.hub?.fail();
+  hub.fail();
   for (const cluster of world.clusters) cluster.kill();
   world.declare("c1", {});
   for (const cluster of world.clusters) cluster.start();
   await c1.importsAfter(MINUTE, LAST);
-  assert.ok(world.hub);
-  world.hub.down = false;
+  hub.down = false;
   await world.pass(MINUTE);
   for (const cluster of [c1, c2]) assert.deepEqual(cluster.imported(), USED);
 });
@@ -290,9 +289,7 @@ test("slices show nodes the windows in which they leave and return, also when th
 });
 
 test("a cluster that drains itself while the hub is down leaves its own endpoints at once, also after a restart", async () => {
-  const { world, c1, c2 } = ControllerWorld.withHub(["c1", "c2"]);
-  const { hub } = world;
-  assert.ok(hub);
+  const { world, hub, c1, c2 } = ControllerWorld.withHub(["c1", "c2"]);
   c1.offer("shop/web", ["10.1.0.7"]);
   world.start();
   // Its description has just changed, and changes again after 30 s only.

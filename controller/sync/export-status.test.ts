@@ -90,101 +90,69 @@ test("an export deleted right after its status write is withdrawn, even if the w
   for (const cluster of world.clusters) assert.deepEqual(cluster.imported(), theirs);
 });
 
-class Stage {
-  readonly clock = new FakeClock();
-  readonly registry = { isWatched: true };
-  renewals = 0;
-  hasRecords = true;
-  readonly completeness = new ExportCompleteness(
-    this.registry,
-    () => this.hasRecords,
-    this.clock,
-    () => this.renewals++,
-  );
+/**
+ * When a registry is complete, step by step: its only export is published, or fails for a reason; seconds pass; its connection is
+ * `lost` or `restored`; it is `empty`, or has a `record`. `yes` and `no`: whether it is complete.
+ */
+const COMPLETENESS: Readonly<Record<string, readonly string[]>> = {
+  "the registry is complete once every queued name is published": ["no, published, yes"],
+  "a failed export delays completeness, a rejected one does not, as by a ResourceQuota": [
+    "unreachable, no, write-conflict, no, forbidden, no, invalid, yes",
+    "refused, yes",
+  ],
+  "an export that is rejected for a minute, whatever the reason, delays completeness no longer; an outage does":
+    [
+      ...["webhook-failed", "forbidden", "write-failed", "overwritten"].map(
+        (reason) => `${reason}, 30, unreachable, ${reason}, 29, ${reason}, no, 1, ${reason}, yes`,
+      ),
+      "stalled, 60, stalled, no",
+    ],
+  "an empty registry that takes no export is not complete: readers would withdraw each name of the cluster":
+    [
+      "empty, refused, 60, refused, 60, refused, no, record, refused, yes",
+      ...["invalid", "webhook-failed"].map(
+        (reason) => `empty, ${reason}, 60, ${reason}, 60, ${reason}, no, published, yes`,
+      ),
+    ],
+  "a lost connection ends completeness until all names are published again": [
+    "published, due, yes, lost, no, restored, no, published, yes",
+  ],
+};
 
-  /** Publishes an export, or fails for this reason. */
-  async publish(reason?: FaultReason): Promise<void> {
-    const act = async () => {
-      if (reason !== undefined) throw new ApiFault(reason, "no");
-    };
-    await this.completeness.publish("shop/web", act).catch(() => undefined);
-  }
+for (const [name, histories] of Object.entries(COMPLETENESS)) {
+  test(name, async () => {
+    for (const history of histories) {
+      const registry = { isWatched: true };
+      const clock = new FakeClock();
+      let [renewals, hasRecords] = [0, true];
+      const completeness = new ExportCompleteness(
+        registry,
+        () => hasRecords,
+        clock,
+        () => renewals++,
+      );
+      completeness.due("shop/web");
+      for (const step of history.split(", ")) {
+        if (step === "yes" || step === "no") {
+          completeness.update();
+          assert.equal(completeness.isSeen, step === "yes", history);
+        } else if (step === "lost" || step === "restored") registry.isWatched = step === "restored";
+        else if (step === "empty" || step === "record") hasRecords = step === "record";
+        else if (step === "due") completeness.due("shop/web");
+        else if (/^\d+$/.test(step)) clock.advance(Number(step) * 1000);
+        else {
+          const act = async () => {
+            if (step !== "published") throw new ApiFault(step as FaultReason, "no");
+          };
+          await completeness.publish("shop/web", act).catch(() => undefined);
+        }
+      }
+      const before = renewals;
+      clock.advance(60_000);
+      if (completeness.isSeen) assert.ok(renewals > before && renewals < 10, "it is repeated");
+    }
+  });
 }
-
-test("the registry is complete once every queued name is published, and this is repeated", async () => {
-  const stage = new Stage();
-  stage.completeness.due("shop/web");
-  stage.completeness.update();
-  assert.equal(stage.completeness.isSeen, false);
-  await stage.publish();
-  assert.equal(stage.completeness.isSeen, true);
-  stage.clock.advance(60_000);
-  assert.ok(stage.renewals > 1 && stage.renewals < 10, String(stage.renewals));
-});
-
-test("a failed export delays completeness, a rejected one does not", async () => {
-  const stage = new Stage();
-  stage.completeness.due("shop/web");
-  for (const reason of ["unreachable", "write-conflict", "forbidden"] as const) {
-    await stage.publish(reason);
-    assert.equal(stage.completeness.isSeen, false, reason);
-  }
-  await stage.publish("invalid");
-  assert.equal(stage.completeness.isSeen, true);
-  const full = new Stage();
-  full.completeness.due("shop/web");
-  await full.publish("refused");
-  assert.equal(full.completeness.isSeen, true, "a ResourceQuota, for example");
-});
-
-test("an export that is rejected for a minute, whatever the reason, delays completeness no longer; an outage does", async () => {
-  const reasons = ["webhook-failed", "forbidden", "write-failed", "overwritten"] as const;
-  for (const reason of [...reasons, "stalled"] as const) {
-    const stage = new Stage();
-    stage.completeness.due("shop/web");
-    for (let seconds = 0; seconds < 60; seconds += 5) {
-      await stage.publish(reason);
-      await stage.publish("unreachable");
-      assert.equal(stage.completeness.isSeen, false, reason);
-      stage.clock.advance(5_000);
-    }
-    await stage.publish(reason);
-    assert.equal(stage.completeness.isSeen, reason !== "stalled", reason);
-  }
-});
-
-test("an empty registry that takes no export is not complete: readers would withdraw each name of the cluster", async () => {
-  for (const reason of ["refused", "invalid", "webhook-failed"] as const) {
-    const stage = new Stage();
-    stage.hasRecords = false;
-    stage.completeness.due("shop/web");
-    for (let i = 0; i < 3; i++) {
-      await stage.publish(reason);
-      stage.clock.advance(60_000);
-    }
-    assert.equal(stage.completeness.isSeen, false, reason);
-    // Another export was taken, or this one was withdrawn.
-    if (reason === "refused") stage.hasRecords = true;
-    await stage.publish(reason === "refused" ? reason : undefined);
-    assert.equal(stage.completeness.isSeen, true, reason);
-  }
-});
-
-test("a lost connection ends completeness until all names are published again", async () => {
-  const stage = new Stage();
-  stage.completeness.update();
-  assert.equal(stage.completeness.isSeen, true);
-  stage.completeness.due("shop/web");
-  assert.equal(stage.completeness.isSeen, true, "a change of an export does not end completeness");
-  stage.registry.isWatched = false;
-  stage.completeness.update();
-  assert.equal(stage.completeness.isSeen, false);
-  stage.registry.isWatched = true;
-  stage.completeness.update();
-  assert.equal(stage.completeness.isSeen, false);
-  await stage.publish();
-  assert.equal(stage.completeness.isSeen, true);
-});
 
 const PUBLISHED = "True Ready Published to this cluster's registry.";
 

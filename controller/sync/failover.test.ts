@@ -69,9 +69,8 @@ test("the slices follow the tiers: the next one without ready endpoints or at a 
 
 test("a region that the operator declares for a cluster counts, not the one that it publishes", async () => {
   const { world, c1, c3 } = await open("--cluster-regions", "c2=eu,c3=us");
-  await c3.stop();
   c3.flags = ["--region", "eu"];
-  c3.start();
+  await c3.restart();
   await world.pass(60_000);
   const regions = c1.server.objects
     .list("endpointslices")
@@ -144,9 +143,8 @@ test("the Namespace asks for all its Services, and a Service can say no; slices 
 test("an operator forbids it with a flag, which also removes what is there", async () => {
   const { c1, leadsTo } = await open();
   assert.deepEqual(failover(c1), ["c2 10.2.0.7"]);
-  await c1.stop();
   c1.flags = ["--cluster-ip-failover", "never"];
-  c1.start();
+  await c1.restart();
   await leadsTo(20_000, []);
   assert.equal(reasonOf(c1), "failover-forbidden");
 });

@@ -39,19 +39,11 @@ test("an import beyond its namespace's share of memory keeps its VIP and its use
   const { world, c1, c2 } = ControllerWorld.withFlags();
   c1.localBytes = { ...c1.localBytes, serviceimports: 20_000 };
   c1.flags = ["--explicit-vip-cidrs", "1.2.3.0/24"];
-  const write = (name: string, length: number, more: object = {}) =>
-    c1.apply({
-      ...{ kind: "ServiceImport", metadata: { namespace: "shop", name } },
-      spec: {
-        type: "ClusterSetIP",
-        ports: [{ port: 80, protocol: "TCP" }],
-        ...more,
-        note: "x".repeat(length),
-      },
-    });
+  const write = (name: string, length: number, ...ips: readonly string[]) =>
+    c1.importByHand(`shop/${name}`, ips, { note: "x".repeat(length) });
   write("old", 100);
   await world.run(5000);
-  write("web", 5000, { ips: ["1.2.3.4"] });
+  write("web", 5000, "1.2.3.4");
   c2.offer("shop/web", ["10.2.0.7", "10.2.0.8"]);
   await world.pass(20_000);
   assert.deepEqual(c1.imported()["shop/web"], "vip 10.2.0.7 10.2.0.8");
@@ -59,7 +51,7 @@ test("an import beyond its namespace's share of memory keeps its VIP and its use
   write("old", 17_000);
   await c1.readyAfter(20_000, `${before} Left out: too-much-memory.`);
   c2.serve("shop/web", ["10.2.0.8"]);
-  write("rival", 10, { ips: ["1.2.3.4"] });
+  write("rival", 10, "1.2.3.4");
   await c1.importAfter(20_000, "shop/web", "vip 10.2.0.8", "its endpoints follow");
   assert.match(c1.ready("shop/rival"), /vip-conflict/);
   c2.delete("ServiceExport", "shop/web");

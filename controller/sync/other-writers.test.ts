@@ -48,12 +48,6 @@ test("backoff applies to another controller that reverts the status of an export
   assert.ok(writes > 3 && writes < 30, String(writes));
 });
 
-const WRITTEN = {
-  kind: "ServiceImport",
-  metadata: { namespace: "shop", name: "web" },
-  spec: { type: "ClusterSetIP", ips: ["241.0.0.77"], ports: [{ port: 8443, protocol: "TCP" }] },
-};
-
 /** Calls `appear` right before the first creation of an object reaches the API server. */
 function beforeCreation({ server }: MemoryCluster, kind: string, appear: () => void): void {
   const request = server.request.bind(server);
@@ -71,7 +65,7 @@ function beforeCreation({ server }: MemoryCluster, kind: string, appear: () => v
 test("an import that a user creates while the controller creates it is adopted with its VIP, and released when the export is gone", async () => {
   const { world, c1, c2 } = ControllerWorld.withFlags();
   c1.offer("shop/web", ["10.1.0.7"]);
-  beforeCreation(c2, "serviceimports", () => c2.apply(WRITTEN));
+  beforeCreation(c2, "serviceimports", () => c2.importByHand("shop/web", ["241.0.0.77"]));
   await world.run(20_000);
   const { objects } = c2.server;
   const adopted = objects.get("serviceimports", "shop/web");
@@ -79,7 +73,9 @@ test("an import that a user creates while the controller creates it is adopted w
   assert.equal(at(adopted, ["metadata", "annotations", "clusterset-proxy.io/import"]), "adopted");
   c1.delete("ServiceExport", "shop/web");
   await world.pass(20_000);
-  assert.deepEqual(objects.get("serviceimports", "shop/web")?.spec, WRITTEN.spec);
+  const ports = [{ port: 80, protocol: "TCP" }];
+  const written = { type: "ClusterSetIP", ports, ips: ["241.0.0.77"] };
+  assert.deepEqual(objects.get("serviceimports", "shop/web")?.spec, written);
 });
 
 test("a slice under the name of an imported one, without its labels, is taken over", async () => {

@@ -66,19 +66,6 @@ test("endpoints that another product adds for other clusters do not count as rea
   await c2.importsAfter(10_000, all("(serving)"));
 });
 
-test("without an outage endpoints become unready at once", async () => {
-  const { c2, turn } = await begin();
-  turn("dead");
-  await c2.importsAfter(1000, all("(dead)"));
-});
-
-test("endpoints that stay unready after an outage are published unready after 30 s", async () => {
-  const { c2, standStill, turn } = await begin();
-  await standStill(20_000);
-  turn("dead");
-  await c2.importsAfter(45_000, all("(dead)"));
-});
-
 /** Milliseconds until a peer that returned has written its Lease, and is read here. */
 const SOON_MS = 15_000;
 

@@ -10,16 +10,6 @@ const CONFLICT = /^False VIPConflict /;
 
 // A rival may write every ServiceImport of the namespace `evil`, and nothing else.
 
-/** An import that a person wrote, as it stands afterwards. */
-function write(cluster: MemoryCluster, key: string, ...ips: readonly string[]): void {
-  const [namespace = "", name = ""] = key.split("/");
-  cluster.apply({
-    kind: "ServiceImport",
-    metadata: { namespace, name },
-    spec: { type: "ClusterSetIP", ports: [{ port: 80, protocol: "TCP" }], ips },
-  });
-}
-
 function vipsOf(cluster: MemoryCluster, key: string): string[] {
   const ips = cluster.read("serviceimports", key, "spec", "ips");
   return Array.isArray(ips) ? ips.map(String) : [];
@@ -45,14 +35,14 @@ async function stage(random?: () => number) {
 test("an older import that lists the VIP of another gets a condition, and the VIP stays, also after a restart", async () => {
   const { world, c2, vip } = await stage();
   assert.equal(holderOf(c2, vip), "shop/web");
-  write(c2, "evil/old", vip);
+  c2.importByHand("evil/old", [vip]);
   await c2.readyAfter(5000, CONFLICT, "evil/old");
   assert.match(c2.ready("shop/web"), READY);
   await c2.restart();
   await world.pass(40_000);
   assert.equal(holderOf(c2, vip), "shop/web");
   assert.deepEqual(vipsOf(c2, "shop/web"), [vip]);
-  write(c2, "evil/old", "241.0.0.200");
+  c2.importByHand("evil/old", ["241.0.0.200"]);
   await world.pass(5000);
   assert.equal(holderOf(c2, "241.0.0.200"), "evil/old");
   assert.match(c2.ready("evil/old"), READY);
@@ -60,8 +50,8 @@ test("an older import that lists the VIP of another gets a condition, and the VI
 
 test("of two authors who write the same VIP, the first gets the IPAddress", async () => {
   const { world, c2 } = await stage();
-  write(c2, "shop/hand", "241.0.0.77");
-  write(c2, "evil/hand", "241.0.0.77");
+  c2.importByHand("shop/hand", ["241.0.0.77"]);
+  c2.importByHand("evil/hand", ["241.0.0.77"]);
   await world.pass(5000);
   assert.equal(holderOf(c2, "241.0.0.77"), "shop/hand");
   assert.match(c2.ready("evil/hand"), CONFLICT);
@@ -70,8 +60,8 @@ test("of two authors who write the same VIP, the first gets the IPAddress", asyn
 test("a VIP that several imports list when the controller starts stays with none, until one remains", async () => {
   const { world, c2 } = await stage();
   await c2.stop();
-  write(c2, "evil/hand", "241.0.0.77");
-  write(c2, "shop/hand", "241.0.0.77");
+  c2.importByHand("evil/hand", ["241.0.0.77"]);
+  c2.importByHand("shop/hand", ["241.0.0.77"]);
   c2.start();
   await world.pass(40_000);
   assert.equal(holderOf(c2, "241.0.0.77"), undefined);
@@ -91,7 +81,7 @@ test("a VIP with the IPAddress of another program is not used: an export gets an
     const parentRef = { resource: "services", namespace: "default", name: "kubernetes" };
     c2.apply({ kind: "IPAddress", metadata: { name: address }, spec: { parentRef } });
   }
-  write(c2, "shop/hand", "241.0.0.77");
+  c2.importByHand("shop/hand", ["241.0.0.77"]);
   world.cluster("c1").export("shop/web");
   await c2.readyAfter(10_000, CONFLICT, "shop/hand");
   const [other = ""] = vipsOf(c2, "shop/web");
@@ -123,7 +113,7 @@ test("without IPAddresses, before Kubernetes 1.33, imports get VIPs, and a rival
   await world.run(60_000);
   const vips = vipsOf(c2, "shop/web");
   assert.equal(vips.length, 1);
-  write(c2, "evil/old", ...vips);
+  c2.importByHand("evil/old", vips);
   await c2.readyAfter(5000, CONFLICT, "evil/old");
   assert.match(c2.ready("shop/web"), READY);
 });
@@ -138,14 +128,14 @@ for (const seed of SEEDS) {
   test(`no sequence of a rival's writes moves a VIP, while controllers restart and others write (seed ${seed})`, async () => {
     const chance = new Chance(seed);
     const { world, c2, vip } = await stage(() => chance.next());
-    write(c2, "shop/hand", "241.0.0.77");
+    c2.importByHand("shop/hand", ["241.0.0.77"]);
     await world.pass(5000);
     for (let i = 0; i < 60; i++) {
       const rival = `evil/${RIVALS[chance.below(3)]}`;
       const step = chance.next();
-      if (step < 0.6) write(c2, rival, ...(CLAIMS[chance.below(4)] ?? [vip]));
+      if (step < 0.6) c2.importByHand(rival, CLAIMS[chance.below(4)] ?? [vip]);
       else if (step < 0.7) c2.delete("ServiceImport", rival);
-      else if (step < 0.8) write(c2, "shop/web");
+      else if (step < 0.8) c2.importByHand("shop/web");
       else if (step < 0.9) {
         c2.kill();
         c2.start();
@@ -166,51 +156,32 @@ const REFUSED =
 test("an import with a VIP that agents refuse says so in its condition, until its VIP is allowed", async () => {
   const { world, c2 } = ControllerWorld.withFlags("--explicit-vip-cidrs", "192.0.2.0/24");
   world.start();
-  write(c2, KEY, "198.51.100.7");
+  c2.importByHand(KEY, ["198.51.100.7"]);
   await c2.readyAfter(20_000, `False VIPNotAllowed ${REFUSED}`, KEY);
   assert.deepEqual(await c2.writesAfterRestart(60_000), [], "it is said once");
-  write(c2, KEY, "192.0.2.7", "198.51.100.7");
+  c2.importByHand(KEY, ["192.0.2.7", "198.51.100.7"]);
   await c2.readyAfter(20_000, `True Ready ClusterSetIP 192.0.2.7. ${REFUSED}`, KEY);
-  write(c2, KEY, "192.0.2.7");
+  c2.importByHand(KEY, ["192.0.2.7"]);
   await c2.readyAfter(20_000, "True Ready ClusterSetIP 192.0.2.7.", KEY);
 });
 
 test("an import with a VIP that no agent can program says so, whatever ranges are allowed", async () => {
   const { world, c2 } = ControllerWorld.withFlags("--explicit-vip-cidrs", "0.0.0.0/0,::/0");
   world.start();
-  write(c2, KEY, "169.254.169.254");
+  c2.importByHand(KEY, ["169.254.169.254"]);
   const reserved = "vip-reserved: 169.254.169.254 cannot be a VIP.";
   await c2.readyAfter(20_000, `False VIPNotAllowed ${reserved}`, KEY);
-  write(c2, KEY, "2001:db8::7");
+  c2.importByHand(KEY, ["2001:db8::7"]);
   await c2.readyAfter(20_000, /^False IPFamilyNotSupported family-off: 2001:db8::7 /, KEY);
 });
 
 test("an export that adopts an import with a refused VIP keeps it, and is not ready", async () => {
   const { world, c1, c2 } = ControllerWorld.withFlags();
   world.start();
-  write(c2, KEY, "198.51.100.7");
+  c2.importByHand(KEY, ["198.51.100.7"]);
   c1.offer(KEY, ["10.1.0.7"]);
   await c2.readyAfter(20_000, /^False VIPNotAllowed vip-not-allowed: 198\.51\.100\.7 /, KEY);
   assert.deepEqual(c2.imported(), { [KEY]: "vip 10.1.0.7" });
-});
-
-test("an import that waits for a VIP gets one as soon as another import gives it back", async () => {
-  const { world, c1, c2 } = ControllerWorld.of(["c1", "c2"]);
-  c2.ranges = "241.0.0.0/29";
-  const names = Array.from({ length: 12 }, (_, i) => `shop/web-${i}`);
-  for (const [i, key] of names.entries()) c1.offer(key, [`10.1.0.${i + 1}`]);
-  await world.run(20_000);
-  const isServed = (key: string): boolean => c2.imported()[key]?.startsWith("vip") === true;
-  const served = names.filter(isServed);
-  const waiting = names.filter((key) => !isServed(key));
-  assert.ok(served.length > 1 && waiting.length > 1, `${served.length} of ${names.length}`);
-  c1.delete("ServiceExport", served[0] ?? "");
-  await world.pass(5_000);
-  assert.equal(waiting.filter(isServed).length, 1);
-  c1.delete("ServiceExport", served[1] ?? "");
-  await world.pass(5_000);
-  assert.equal(waiting.filter(isServed).length, Math.min(2, waiting.length));
-  assert.deepEqual(c2.sharedVips(), []);
 });
 
 /** Imports in a range of 254 addresses: some have the same first candidate. */

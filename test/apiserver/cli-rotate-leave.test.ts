@@ -176,12 +176,6 @@ test("leave withdraws a cluster from the others before it removes its programs, 
   assert.deepEqual(await set.cluster("c3").list(SLICE, "shop", FAILOVER), []);
 });
 
-test("a cluster that left is no member, and leave says so", async () => {
-  const { out } = await set.run("leave", "c3", "--yes");
-  assert.match(out, /^c3: not a member: nothing to delete/);
-  assert.doesNotMatch(out, /deleted$/m);
-});
-
 /** Ways to install without `join`: what a user runs for c3. */
 const OTHER_WAYS: Readonly<Record<string, () => void>> = {
   Helm: () => {

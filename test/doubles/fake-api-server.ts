@@ -13,6 +13,10 @@ import { CALM, MemoryApiServer } from "./memory/memory-api-server.ts";
 /** Answers one request, well or badly. */
 export type Answer = (request: IncomingMessage, response: ServerResponse) => void;
 
+/** As an API server answers a user who has no right to do that. */
+export const forbidden: Answer = (_, response) =>
+  void response.writeHead(403).end('{"kind":"Status","message":"not you"}');
+
 /** The path of a question whether a user may do something, which changes nothing. */
 const REVIEW = /\/selfsubjectaccessreviews$/;
 

@@ -38,14 +38,17 @@ const SCHEDULER = "clusterset-proxy.io/ipvs-scheduler";
 const GOOD = { name: "good", protocol: "TCP", port: 81 } as const;
 const GOOD_UDP = { name: "udp", protocol: "UDP", port: 81 } as const;
 
-function spec(change: Fields, fact: Fields | undefined, ...problems: ParserCase["problems"]) {
-  return { name: `spec ${brief(change)}`, object: serviceImport(change), fact, problems };
+/** Makes cases of a kind of object: of what is changed, the fact, and the problems. */
+export function casesOf(kind: string, build: (change: Fields) => unknown) {
+  return (
+    change: Fields,
+    fact: Fields | undefined,
+    ...problems: ParserCase["problems"]
+  ): ParserCase => ({ name: `${kind} ${brief(change)}`, object: build(change), fact, problems });
 }
 
-function metadata(change: Fields, fact: Fields | undefined, ...problems: ParserCase["problems"]) {
-  const object = serviceImport({}, change);
-  return { name: `metadata ${brief(change)}`, object, fact, problems };
-}
+const spec = casesOf("spec", serviceImport);
+const metadata = casesOf("metadata", (change) => serviceImport({}, change));
 
 /** Values that a field of the spec must not have; `fact`: what then holds. */
 function bad(field: string, reason: Reason, values: readonly unknown[], fact: Fields = {}) {

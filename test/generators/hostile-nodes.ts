@@ -2,7 +2,7 @@ import { endpointRangesProperty } from "../../api/endpoint-ranges.ts";
 import { LABEL_REGION, LABEL_ZONE, PROPERTY_CLUSTER_ID } from "../../api/keys.ts";
 import type { Fields } from "../../api/parse/fields.ts";
 import type { Reason } from "../../api/reasons.ts";
-import { brief, type ParserCase } from "./hostile-imports.ts";
+import { brief, casesOf, type ParserCase } from "./hostile-imports.ts";
 
 type Problems = ParserCase["problems"];
 
@@ -36,14 +36,8 @@ export function clusterProperty(name: unknown, value: unknown): Fields {
   };
 }
 
-function node(change: Fields, fact: Fields | undefined, ...problems: Problems): ParserCase {
-  return { name: `a Node with ${brief(change)}`, object: nodeObject(change), fact, problems };
-}
-
-function labels(change: Fields, fact: Fields | undefined, ...problems: Problems): ParserCase {
-  const object = nodeObject({}, { labels: change });
-  return { name: `a Node with labels ${brief(change)}`, object, fact, problems };
-}
+const node = casesOf("a Node with", nodeObject);
+const labels = casesOf("a Node with labels", (change) => nodeObject({}, { labels: change }));
 
 function podCidr(text: unknown): ParserCase {
   const cidrs = { spec: { podCIDRs: [text, "10.1.4.0/24"] } };

@@ -7,7 +7,7 @@ import {
 } from "../../api/keys.ts";
 import type { Fields } from "../../api/parse/fields.ts";
 import type { Reason } from "../../api/reasons.ts";
-import { brief, NOT_ADDRESSES, NOT_NAMES, type ParserCase } from "./hostile-imports.ts";
+import { brief, casesOf, NOT_ADDRESSES, NOT_NAMES, type ParserCase } from "./hostile-imports.ts";
 
 type Problems = ParserCase["problems"];
 
@@ -38,14 +38,9 @@ export function endpointSlice(
   };
 }
 
-function fields(change: Fields, fact: Fields | undefined, ...problems: Problems): ParserCase {
-  return { name: `a slice with ${brief(change)}`, object: endpointSlice(change), fact, problems };
-}
-
-function labels(change: Fields, fact: Fields | undefined, ...problems: Problems): ParserCase {
-  const object = endpointSlice({}, change);
-  return { name: `a slice with labels ${brief(change)}`, object, fact, problems };
-}
+const fields = casesOf("a slice with", endpointSlice);
+const labels = casesOf("a slice with labels", (change) => endpointSlice({}, change));
+const metadata = casesOf("a slice with metadata", (change) => endpointSlice({}, {}, change));
 
 const NOT_LABELS: readonly unknown[] = ["", 5, "__proto__", "a\nb", "c2\n", "x".repeat(64)];
 
@@ -53,11 +48,6 @@ const NOT_LABELS: readonly unknown[] = ["", 5, "__proto__", "a\nb", "c2\n", "x".
 function badLabels(label: string, values: readonly unknown[], fact: Fields | undefined) {
   const problem = `invalid-label metadata.labels[${label}]` as const;
   return values.map((value) => labels({ [label]: value }, fact, problem));
-}
-
-function metadata(change: Fields, fact: Fields | undefined, ...problems: Problems): ParserCase {
-  const object = endpointSlice({}, {}, change);
-  return { name: `a slice with metadata ${brief(change)}`, object, fact, problems };
 }
 
 /** Names in a field of the metadata that are none. */

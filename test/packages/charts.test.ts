@@ -100,20 +100,14 @@ test("without a value for startup taints, as in an upgrade that reuses those of 
   assertSame(helmTemplate("clusterset-proxy", { startupTaint: null }), fromKustomize("mesh"));
 });
 
-test("with coredns.rbac, the chart has deploy/coredns", () => {
-  const values = { coredns: { rbac: true } };
-  assertSame(helmTemplate("clusterset-proxy", values), [
-    ...fromKustomize("mesh"),
-    ...kustomize(join(DEPLOY, "coredns")),
-  ]);
-});
+for (const [value, folder] of Object.entries({ rbac: "coredns", own: "coredns/own" })) {
+  test(`with coredns.${value}, the chart has deploy/${folder}`, () => {
+    const chart = helmTemplate("clusterset-proxy", { coredns: { [value]: true } });
+    assertSame(chart, [...fromKustomize("mesh"), ...kustomize(join(DEPLOY, folder))]);
+  });
+}
 
-test("with coredns.own, the chart has deploy/coredns/own, with the image of the values", () => {
-  const own = kustomize(join(DEPLOY, "coredns/own"));
-  assertSame(helmTemplate("clusterset-proxy", { coredns: { own: true } }), [
-    ...fromKustomize("mesh"),
-    ...own,
-  ]);
+test("the CoreDNS of coredns.own has the image of the values", () => {
   const image = "registry.example.com/coredns:1.15.0";
   const objects = helmTemplate("clusterset-proxy", { coredns: { own: true, image } });
   assert.ok(JSON.stringify(objects).includes(`"image":"${image}"`));

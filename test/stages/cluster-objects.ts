@@ -50,6 +50,14 @@ export class ClusterObjects {
     this.apply({ kind: "ServiceExport", metadata: { namespace, name } });
   }
 
+  /** An import that a person writes. */
+  importByHand(key: string, ips: readonly string[] = [], more: Fields = {}): void {
+    const [namespace = "", name = ""] = key.split("/");
+    const ports = [{ port: 80, protocol: "TCP" }];
+    const spec = { type: "ClusterSetIP", ports, ips, ...more };
+    this.apply({ kind: "ServiceImport", metadata: { namespace, name }, spec });
+  }
+
   /** A Service with these endpoints, and its export. */
   offer(key: string, addresses: readonly string[]): void {
     this.serve(key, addresses);

@@ -200,7 +200,8 @@ export class ControllerWorld<const Names extends readonly string[] = readonly st
 
   /** Clusters that publish on a hub; each calls itself what is before a hyphen: `c1-other` is another c1. */
   static withHub<const Ids extends readonly string[]>(ids: Ids, random?: () => number) {
-    return ControllerWorld.of(ids, random, true);
+    const opened = ControllerWorld.of(ids, random, true);
+    return { ...opened, hub: opened.world.hub ?? assert.fail() };
   }
 
   /** Two clusters, of which c2 has these flags. */
