@@ -2,13 +2,13 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { finished } from "../../agent/backends/backend.ts";
-import { ofFamily } from "../../api/cidr.ts";
+import { diff } from "../../agent/backends/iptables/diff.ts";
 import { FakeIptablesBackend } from "../doubles/iptables/backend.ts";
 import type { FakeIptables } from "../doubles/iptables/iptables.ts";
 import { importObject, sliceObject } from "../generators/objects.ts";
 import { homeFact } from "./address-plan.ts";
 import type { Packet } from "./packet.ts";
-import { modelOf, planOf, setAll } from "./rendered.ts";
+import { modelOf, planOf, wanted } from "./rendered.ts";
 import { type Outcome, trace } from "./trace.ts";
 
 const ENDPOINT = "10.1.0.11";
@@ -19,12 +19,6 @@ const OBJECTS = [
   importObject("shop/none", ["241.0.0.11"], [HTTP]),
 ];
 const node = homeFact();
-const OPTIONS = {
-  family: "IPv4",
-  clusterSetCidrs: ofFamily(node.clusterSetCidrs, "IPv4"),
-  masquerade: { mode: "none", podCidrs: node.podCidrs },
-} as const;
-
 const packet = (from: Packet["from"], source: string, destination: string): Packet => ({
   ...{ from, source, destination, protocol: "tcp", port: 80 },
 });
@@ -145,13 +139,11 @@ function amiss(kernel: FakeIptables): string[] {
 
 /** A node that the agent has programmed. */
 async function settled() {
-  const backend = new FakeIptablesBackend(OPTIONS);
+  const backend = new FakeIptablesBackend("IPv4");
   const repair = async () => {
-    const ruleset = backend.ruleset();
-    setAll(ruleset, planOf(modelOf(OBJECTS, node), node), "IPv4");
-    const changes = finished(ruleset.take());
+    const changes = wanted(planOf(modelOf(OBJECTS, node), node), "IPv4", node, "none");
     const state = await backend.read();
-    const tx = finished(backend.diff(state, changes));
+    const tx = finished(diff(state, changes));
     if (!tx.empty) await backend.apply(tx, state);
     return { state, changes, tx };
   };
@@ -165,14 +157,14 @@ test("a drift check finds and repairs every external change of jumps and first-l
     fc.array(change, { minLength: 1, maxLength: 4 }),
     async (script) => {
       const { backend, state, repair } = await settled();
-      assert.deepEqual((await backend.check(state)).drift, []);
+      assert.deepEqual(await backend.check(state), []);
       for (const each of script) {
         const text = each(backend.kernel);
         const { exitCode } = text === "" ? { exitCode: 0 } : backend.kernel.restore(text);
         // The kernel has rejected these changes.
         assert.ok(exitCode === 0 || exitCode === 4);
       }
-      const { drift } = await backend.check(state);
+      const drift = await backend.check(state);
       if (drift.length === 0) {
         assert.deepEqual(amiss(backend.kernel), []);
         assert.equal((await repair()).tx.toString(), "", "what does no harm is left alone");
@@ -182,8 +174,8 @@ test("a drift check finds and repairs every external change of jumps and first-l
       const after = await repair();
       assert.ok(!after.tx.empty, "what was found is mended");
       assert.deepEqual(amiss(backend.kernel), []);
-      assert.deepEqual((await backend.check(after.state)).drift, []);
-      const again = finished(backend.diff(await backend.read(), after.changes));
+      assert.deepEqual(await backend.check(after.state), []);
+      const again = finished(diff(await backend.read(), after.changes));
       assert.equal(again.toString(), "", "once");
     },
   );

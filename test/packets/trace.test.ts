@@ -45,22 +45,9 @@ test("after a goto, evaluation continues behind the last jump, or with the polic
   assert.deepEqual(fates(policy), ["dropped"]);
 });
 
-test("RETURN in a base chain applies its policy", () => {
-  assert.deepEqual(
-    fates(forward(":FORWARD DROP [0:0]", "-A FORWARD -j RETURN", "-A FORWARD -j ACCEPT")),
-    ["dropped"],
-  );
-  assert.deepEqual(fates(forward("-A FORWARD -j RETURN", "-A FORWARD -j DROP")), ["untouched"]);
-});
-
 test("the tracer throws at an unknown rule, and at text that iptables rejects", () => {
   const rule = (text: string) => () => tablesOf(`*nat\n-A OUTPUT ${text}\nCOMMIT\n`, "IPv4");
   assert.throws(rule("-j MARK --set-xmark 0x4000/0x4000"), UnknownGrammar);
   assert.throws(rule("-m addrtype --dst-type LOCAL -j RETURN"), UnknownGrammar);
   assert.throws(rule("-j MISSING-chain"), /Couldn't load target/);
-});
-
-test("the tracer reads listings with counters", () => {
-  const text = "# Generated\n*filter\n:FORWARD DROP [12:3456]\nCOMMIT\n# Completed\n";
-  assert.deepEqual(fates(text), ["dropped"]);
 });

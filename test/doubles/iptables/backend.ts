@@ -1,51 +1,28 @@
-import type { Backend, Check, Drift, Programmed } from "../../../agent/backends/backend.ts";
-import { check, compare, programmed } from "../../../agent/backends/iptables/backend.ts";
-import { diff, type IptablesTransaction } from "../../../agent/backends/iptables/diff.ts";
+import type { Drift } from "../../../agent/backends/backend.ts";
+import { check } from "../../../agent/backends/iptables/backend.ts";
+import type { IptablesTransaction } from "../../../agent/backends/iptables/diff.ts";
 import { JumpOrder, type ListChains } from "../../../agent/backends/iptables/jump-order.ts";
 import { SaveParser } from "../../../agent/backends/iptables/parse.ts";
-import { IptablesRuleset, type RulesetOptions } from "../../../agent/backends/iptables/ruleset.ts";
 import {
   BASES,
-  type Changes,
   type Found,
   type KernelState,
   TABLES,
   tableOf,
 } from "../../../agent/backends/iptables/state.ts";
+import type { Family } from "../../../api/address.ts";
 import { FakeIptables } from "./iptables.ts";
 
 /** The iptables backend over a fake kernel: all of it but the processes. */
-export class FakeIptablesBackend implements Backend<KernelState, Changes, IptablesTransaction> {
+export class FakeIptablesBackend {
   readonly kernel: FakeIptables;
-  readonly #options: RulesetOptions;
   readonly #list: ListChains;
   readonly #order: JumpOrder;
 
-  constructor(options: RulesetOptions, kernel = new FakeIptables(options.family)) {
-    this.#options = options;
-    this.kernel = kernel;
-    this.#list = listerOf(kernel);
+  constructor(family: Family) {
+    this.kernel = new FakeIptables(family);
+    this.#list = listerOf(this.kernel);
     this.#order = new JumpOrder(this.#list);
-  }
-
-  ruleset(): IptablesRuleset {
-    return new IptablesRuleset(this.#options);
-  }
-
-  diff(state: KernelState, changes: Changes): Generator<void, IptablesTransaction> {
-    return diff(state, changes);
-  }
-
-  programmed(state: KernelState): Programmed {
-    return programmed(state);
-  }
-
-  conflicts(): readonly [] {
-    return [];
-  }
-
-  empty(): KernelState {
-    return { chains: new Map(), jumps: [] };
   }
 
   async read(): Promise<KernelState> {
@@ -53,13 +30,8 @@ export class FakeIptablesBackend implements Backend<KernelState, Changes, Iptabl
     return { ...state, behind: await this.#order.afresh(state.jumps, bases) };
   }
 
-  compare(before: KernelState, found: KernelState): Drift[] {
-    return compare(before, found);
-  }
-
-  async check(state: KernelState): Promise<Check<IptablesTransaction>> {
-    const drift = await check(state, await this.#found(), this.#order);
-    return { drift, garbage: undefined, reading: "routine" };
+  async check(state: KernelState): Promise<readonly Drift[]> {
+    return check(state, await this.#found(), this.#order);
   }
 
   async apply(tx: IptablesTransaction, state: KernelState): Promise<void> {
@@ -71,10 +43,6 @@ export class FakeIptablesBackend implements Backend<KernelState, Changes, Iptabl
   async #found(): Promise<Found> {
     const bases = await this.#list(BASES, () => true, undefined);
     return { state: stateOf(this.kernel), bases };
-  }
-
-  async close(): Promise<void> {
-    // There is no process to end.
   }
 }
 
