@@ -135,6 +135,12 @@ test("add and delete record all changed nodes, and the shape does not depend on 
     },
   ));
 
+test("the root, too, branches where its VIPs differ", () => {
+  const spread = Array.from({ length: 17 }, (_, i) => `f1${i.toString(16).padStart(2, "0")}0001`);
+  const prefixes = [...treeOf(spread).prefixes()];
+  assert.deepEqual(prefixes, ["", "f10"], "f1, which all share, is the root's own range");
+});
+
 test("a touched VIP marks the one node that has it", () => {
   const vips = Array.from(
     { length: 40 },
