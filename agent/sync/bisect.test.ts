@@ -48,8 +48,3 @@ test("stops after the last allowed rejection; services that were not tried alone
   assert.equal(new Set([...offenders, ...undecided, ...accepted]).size, 100);
   assert.equal(offenders.length + undecided.length + accepted.size, 100);
 });
-
-test("a single service that was rejected is the offender", async () => {
-  const { offenders, attempts } = await search(1, new Set([0]));
-  assert.deepEqual([offenders, attempts], [[0], 0]);
-});

@@ -25,10 +25,8 @@ export class RecentMemory {
     if (match.action === "set") return { matched: true, memory: this.#seen(match.list, source) };
     if (age === undefined) return { matched: false, memory: this };
     const matched = match.seconds === undefined || age <= match.seconds;
-    if (matched && match.action === "update") {
-      return { matched, memory: this.#seen(match.list, source) };
-    }
-    return { matched, memory: match.reap && !matched ? this.#reap(match) : this };
+    if (matched) return { matched, memory: this.#seen(match.list, source) };
+    return { matched, memory: match.reap ? this.#reap(match) : this };
   }
 
   #seen(name: string, source: string): RecentMemory {

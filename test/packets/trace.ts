@@ -1,6 +1,4 @@
 import { destination as textOf } from "../../agent/plan/virtual-service.ts";
-import type { Family } from "../../api/address.ts";
-import { FakeIptables } from "../doubles/iptables/iptables.ts";
 import type { Table } from "../doubles/iptables/table.ts";
 import { type Chance, either, NEVER } from "./chance.ts";
 import { depart, type Journey, type Packet } from "./packet.ts";
@@ -44,14 +42,6 @@ export interface Outcome<Memory = RecentMemory> {
   readonly asked: number;
   /** Every rule that matched, in order, as iptables-save prints it. */
   readonly rules: readonly string[];
-}
-
-/** Reads iptables-save text; throws at rules that the tracer does not support. */
-export function tablesOf(text: string, family: Family): Tables {
-  const fake = new FakeIptables(family);
-  const { exitCode, stderr } = fake.restore(text);
-  if (exitCode !== 0) throw new Error(stderr);
-  return fake.tables;
 }
 
 /**

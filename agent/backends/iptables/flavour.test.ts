@@ -5,7 +5,7 @@ import { homeFact } from "../../../test/packets/address-plan.ts";
 import { PACKET_CASES } from "../../../test/packets/cases.ts";
 import { modelOf, planOf, transactionOf, wanted } from "../../../test/packets/rendered.ts";
 import { checkExtensions } from "../../preflight/preflight.ts";
-import { detectFlavour, type FlavourEvidence, toolsOf } from "./flavour.ts";
+import { detectFlavour, type FlavourEvidence } from "./flavour.ts";
 import { ExtensionTrials } from "./kind.ts";
 import { EXTENSIONS } from "./used-extensions.ts";
 
@@ -31,29 +31,6 @@ describe("the flavour of a node", () => {
   for (const [what, nft, legacy, flavour] of CASES) {
     test(`${what} is ${flavour}`, () => assert.equal(detectFlavour({ nft, legacy }), flavour));
   }
-});
-
-describe("the tools", () => {
-  test("are those of the flavour and the family", () => {
-    assert.deepEqual(toolsOf("nft", "IPv4"), {
-      list: ["iptables-nft"],
-      save: ["iptables-nft-save"],
-      restore: ["iptables-nft-restore"],
-    });
-    assert.deepEqual(toolsOf("legacy", "IPv6"), {
-      list: ["ip6tables-legacy"],
-      save: ["ip6tables-legacy-save"],
-      restore: ["ip6tables-legacy-restore"],
-    });
-  });
-
-  test("are started with the command that enters another network namespace", () => {
-    assert.deepEqual(toolsOf("nft", "IPv4", ["nsenter", "--net=/x"]).save, [
-      "nsenter",
-      "--net=/x",
-      "iptables-nft-save",
-    ]);
-  });
 });
 
 const NAMES = EXTENSIONS.map(({ name }) => name);

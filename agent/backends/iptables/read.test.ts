@@ -20,8 +20,8 @@ case "$1 $2" in
 esac
 `;
 
-function tools(save: string, list = "true"): Pick<Tools, "list" | "save"> {
-  return { list: ["sh", "-c", list, "iptables"], save: ["sh", "-c", save, "save"] };
+function tools(save: string): Pick<Tools, "list" | "save"> {
+  return { list: ["true"], save: ["sh", "-c", save, "save"] };
 }
 
 test("reads both tables of a flavour, one after the other", async () => {
@@ -31,18 +31,12 @@ test("reads both tables of a flavour, one after the other", async () => {
   assert.deepEqual(rules, [["nat OUTPUT", ["-A OUTPUT -j CSP-A"]]]);
 });
 
-test("reports a table that iptables cannot express as unreadable, not as empty", async () => {
-  const save = "echo \"# Table \\`$2' is incompatible, use 'nft' tool.\"";
-  // Of the chains that are listed one by one, OUTPUT is the one that cannot be.
-  const list = '[ "$4" != OUTPUT ]';
-  await assert.rejects(readBack(tools(save, list)), {
-    code: "CSP_TABLE_UNREADABLE",
-    message: /table filter holds .*: see nft list chain ip filter OUTPUT$/,
-  });
-  await assert.rejects(readBack(tools(save)), { message: /see nft list table ip filter$/ });
-});
-
 test("rejects if a part of a table cannot be read", async () => {
+  const save = "echo \"# Table \\`$2' is incompatible, use 'nft' tool.\"";
+  await assert.rejects(readBack(tools(save)), {
+    code: "CSP_TABLE_UNREADABLE",
+    message: /see nft list table ip filter$/,
+  });
   await assert.rejects(readBack(tools('echo ":CSP-A - [0:0]"; exit 4')), {
     code: "CSP_EXEC_FAILED",
   });

@@ -226,12 +226,6 @@ describe("the Service ranges of an API server", () => {
     return cidrs.latest?.map(({ text }) => text);
   }
 
-  test("are known with the first response", async () => {
-    await start();
-    assert.deepEqual(known(), LISTED);
-    assert.deepEqual(reported, [LISTED.join()]);
-  });
-
   test("are requested once in 15 minutes, and reported only after a change", async () => {
     await start();
     await pass(14 * MINUTE);
@@ -249,12 +243,6 @@ describe("the Service ranges of an API server", () => {
     await start();
     assert.deepEqual(known(), LISTED);
     assert.equal(server.asked.length, 2);
-  });
-
-  test("are unknown where the cluster has no such objects", async () => {
-    server.served = [];
-    await start();
-    assert.equal(known(), undefined);
   });
 
   for (const fault of [403, 404, 401, 429, 500, "unreachable", "{nonsense", "[]"] as const) {

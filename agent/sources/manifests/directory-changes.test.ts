@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
-import { chmodSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { systemClock } from "../../../common/clock.ts";
 import { SourceRecorder } from "../../../test/doubles/source-recorder.ts";
 import { importText, ManifestsStage, unprivileged } from "../../../test/stages/manifests-stage.ts";
-import { ManifestsSource, RESYNC_MS, RETRY_MS } from "./manifests-source.ts";
+import type { OnEvent } from "./directory-watch.ts";
+import { type ManifestsOptions, ManifestsSource, RESYNC_MS, RETRY_MS } from "./manifests-source.ts";
 import { REST_MS } from "./settling.ts";
 
 describe("the directory", () => {
@@ -61,17 +62,17 @@ describe("the directory", () => {
   });
 });
 
+/** A source that does not log. */
+const silentSource = (options: Omit<ManifestsOptions, "log">) =>
+  new ManifestsSource({ log: { info: () => {}, warn: () => {} }, ...options });
+
 describe("inotify", () => {
   it("reports files that are created, changed and deleted, also after the directory was replaced", {
     timeout: 60_000,
   }, async () => {
     using stage = new ManifestsStage();
     const told = new SourceRecorder();
-    const source = new ManifestsSource({
-      directory: stage.directory,
-      clock: systemClock,
-      log: { info: () => {}, warn: () => {} },
-    });
+    const source = silentSource({ directory: stage.directory, clock: systemClock });
     const hears = async (word: string) => {
       while (!told.words.includes(word)) await sleep(1);
       told.news();
@@ -98,24 +99,57 @@ describe("inotify", () => {
     }
   });
 
-  it("is reported as missing if the kernel allows no watch; changes are still found", async () => {
+  it("watches another directory at the path, after an event of the old one or without any, however the path is written", async () => {
     using stage = new ManifestsStage();
-    const warnings: unknown[] = [];
+    const watches: OnEvent[] = [];
+    const source = silentSource({
+      ...{ directory: `${stage.directory}/../manifests/.`, clock: stage.clock },
+      watch: (_path, onEvent) => {
+        watches.push(onEvent);
+        return () => {};
+      },
+    });
+    source.start(new SourceRecorder());
+    await stage.settle();
+    assert.equal(watches.length, 1);
+    renameSync(stage.directory, join(stage.root, "old"));
+    mkdirSync(stage.directory);
+    await stage.settle();
+    assert.equal(watches.length, 2);
+    // It may have the inode of the old one.
+    watches.at(-1)?.("renamed", "manifests");
+    await stage.look();
+    await source.stop();
+    assert.equal(watches.length, 3);
+  });
+
+  it("is reported as missing if the kernel allows no watch, at the start or later; changes are still found", async () => {
+    using stage = new ManifestsStage();
+    const logged: unknown[] = [];
     const told = new SourceRecorder();
+    const noSpace = Object.assign(new Error("no space"), { code: "ENOSPC" });
+    const fails: ((error: Error) => void)[] = [];
     const source = new ManifestsSource({
-      directory: stage.directory,
-      clock: stage.clock,
-      log: { info: () => {}, warn: (_message, fields) => warnings.push(fields?.reason) },
-      watch: () => {
-        throw Object.assign(new Error("no space"), { code: "ENOSPC" });
+      ...{ directory: stage.directory, clock: stage.clock },
+      log: {
+        info: (_message, fields) => logged.push("again", fields?.reason),
+        warn: (_message, fields) => logged.push(fields?.reason),
+      },
+      watch: (_path, _onEvent, onError) => {
+        fails.push(onError);
+        if (fails.length === 1) throw noSpace;
+        return () => {};
       },
     });
     source.start(told);
     await stage.look();
     stage.place("a.yaml", importText("a"));
     await stage.settle();
+    fails.at(-1)?.(noSpace);
+    stage.place("b.yaml", importText("b"));
+    await stage.settle();
     await source.stop();
-    assert.deepEqual(told.news(), ["listed", "import demo/a"]);
-    assert.deepEqual(warnings, ["unwatched"]);
+    assert.deepEqual(told.news(), ["listed", "import demo/a", "import demo/b"]);
+    assert.deepEqual([fails.length, ...logged], [3, "unwatched", "again", "unwatched"]);
   });
 });

@@ -1,9 +1,8 @@
 import type { Family } from "../../../api/address.ts";
 import { Refused, UnknownGrammar } from "./faults.ts";
 import { parseRule } from "./parse-rule.ts";
-import { TABLES, type TableName } from "./place.ts";
 import type { Rule, Target } from "./rule.ts";
-import { BASE_CHAINS, Table } from "./table.ts";
+import { BASE_CHAINS, TABLES, Table, type TableName } from "./table.ts";
 import { Words, wordsOf } from "./words.ts";
 
 /** The table as iptables-save prints it: base chains first, then the others by their bytes. */

@@ -2,7 +2,6 @@ import { type Family, isAddress, parseAddress } from "../../../api/address.ts";
 import { widthOf } from "../../../api/cidr.ts";
 import { Refused, UnknownGrammar } from "./faults.ts";
 import { parseHost, parseMasked, parseRange } from "./parse-address.ts";
-import type { Place } from "./place.ts";
 import {
   CT_STATES,
   type CtRange,
@@ -13,6 +12,7 @@ import {
   STATISTIC_ONE,
   type Target,
 } from "./rule.ts";
+import type { Table } from "./table.ts";
 import type { Words } from "./words.ts";
 
 /** XT_MAX_COMMENT_LEN - 1. The tool cuts what is longer, so that the rule would never be found again. */
@@ -34,13 +34,13 @@ const OPTIONS: Readonly<Record<string, Readonly<Record<string, boolean>>>> = {
   conntrack: { "--ctstate": true, "--ctorigdst": true },
   statistic: { "--mode": true, "--probability": true },
   recent: {
-    ...{ "--set": false, "--update": false, "--rcheck": false, "--reap": false },
-    ...{ "--seconds": true, "--name": true, "--mask": true, "--rsource": false },
+    ...{ "--set": false, "--update": false, "--seconds": true, "--reap": false },
+    ...{ "--name": true, "--mask": true, "--rsource": false },
   },
 };
 
-/** Parses what follows `-A CHAIN`. Throws `UnknownGrammar` at what no backend and no test writes. */
-export function parseRule(words: Words, place: Place): Rule {
+/** Parses what follows `-A CHAIN` in a table. Throws `UnknownGrammar` at what no backend and no test writes. */
+export function parseRule(words: Words, table: Table): Rule {
   const rule: { source?: Negatable; destination?: Negatable; protocol?: string } = {};
   const matches: Match[] = [];
   let target: Target | undefined;
@@ -50,16 +50,16 @@ export function parseRule(words: Words, place: Place): Rule {
     const option = words.take();
     if (option === "-s" || option === "-d") {
       const text = words.take();
-      const range = parseMasked(text, place.family) ?? parseRange(text, place.family);
+      const range = parseMasked(text, table.family) ?? parseRange(text, table.family);
       // The tool leaves a range that matches everything out of the rule.
       const isAll = !("mask" in range) && range.bits === 0;
       if (negated && isAll) throw new UnknownGrammar(`a rule that matches nothing: ${text}`);
       if (!isAll) rule[option === "-s" ? "source" : "destination"] = { range, negated };
     } else if (option === "-p" && !negated) rule.protocol = parseProtocol(words.take());
     else if (option === "-m" && !negated)
-      matches.push(parseMatch(words, place.family, rule.protocol));
+      matches.push(parseMatch(words, table.family, rule.protocol));
     else if ((option === "-j" || option === "-g") && !negated && target === undefined)
-      target = parseTarget(option, words, place, rule.protocol);
+      target = parseTarget(option, words, table, rule.protocol);
     else throw new UnknownGrammar(`option ${option}`);
   }
   const parsed = { ...rule, matches, ...(target && { target }) };
@@ -137,7 +137,7 @@ function parseCtRange(text: string, family: Family): CtRange {
 }
 
 function parseRecent(options: ReadonlyMap<string, string>, family: Family): Match {
-  const actions = (["set", "update", "rcheck"] as const).filter((a) => options.has(`--${a}`));
+  const actions = (["set", "update"] as const).filter((a) => options.has(`--${a}`));
   const [action] = actions;
   const list = options.get("--name") ?? "DEFAULT";
   const whole = family === "IPv4" ? "255.255.255.255" : Array(8).fill("ffff").join(":");
@@ -162,22 +162,22 @@ function parseRecent(options: ReadonlyMap<string, string>, family: Family): Matc
 function parseTarget(
   option: "-j" | "-g",
   words: Words,
-  place: Place,
+  table: Table,
   protocol: string | undefined,
 ): Target {
   const name = words.take();
-  if (place.hasChain(name)) return { target: option === "-g" ? "goto" : "jump", chain: name };
+  if (table.hasChain(name)) return { target: option === "-g" ? "goto" : "jump", chain: name };
   if (option === "-g") throw new Refused("syntax", `goto '${name}' is not a chain`);
   if (name === "RETURN" || name === "ACCEPT") return { target: name };
-  if (name === "DROP" && place.table === "filter") return { target: name };
-  if (name === "REJECT" && place.table === "filter") {
-    const type = optional(words, "--reject-with") ?? REJECT_DEFAULT[place.family];
-    if (type !== REJECT_DEFAULT[place.family] && (type !== "tcp-reset" || protocol !== "tcp"))
+  if (name === "DROP" && table.table === "filter") return { target: name };
+  if (name === "REJECT" && table.table === "filter") {
+    const type = optional(words, "--reject-with") ?? REJECT_DEFAULT[table.family];
+    if (type !== REJECT_DEFAULT[table.family] && (type !== "tcp-reset" || protocol !== "tcp"))
       throw new UnknownGrammar(`--reject-with ${type}`);
     return { target: name, with: type };
   }
-  if (name === "DNAT" && place.table === "nat") return parseDnat(words, place, protocol);
-  if (name === "MASQUERADE" && place.table === "nat") {
+  if (name === "DNAT" && table.table === "nat") return parseDnat(words, table, protocol);
+  if (name === "MASQUERADE" && table.table === "nat") {
     const randomFully = words.peek() === "--random-fully";
     if (randomFully) words.take();
     return { target: name, randomFully };
@@ -187,12 +187,12 @@ function parseTarget(
   throw new Refused("syntax", `Couldn't load target \`${name}':No such file or directory`);
 }
 
-function parseDnat(words: Words, place: Place, protocol: string | undefined): Target {
+function parseDnat(words: Words, table: Table, protocol: string | undefined): Target {
   const to = optional(words, "--to-destination") ?? "";
   const bracketed = /^\[([^\]]*)\](?::(.*))?$/.exec(to);
-  const plain = place.family === "IPv4" ? /^([^:]*)(?::(.*))?$/.exec(to) : /^(.*)$/.exec(to);
+  const plain = table.family === "IPv4" ? /^([^:]*)(?::(.*))?$/.exec(to) : /^(.*)$/.exec(to);
   const [, host = "", port] = bracketed ?? plain ?? [];
-  const address = parseHost(host, place.family).text;
+  const address = parseHost(host, table.family).text;
   if (port === undefined) return { target: "DNAT", address };
   if (!protocol) throw new UnknownGrammar(`--to-destination ${to} without -p`);
   return { target: "DNAT", address, port: parsePort(port) };

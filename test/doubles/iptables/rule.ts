@@ -41,7 +41,7 @@ export type Match =
 /** xt_recent: a list of source addresses, each with the time that it was last seen. */
 export interface RecentMatch {
   readonly match: "recent";
-  readonly action: "set" | "update" | "rcheck";
+  readonly action: "set" | "update";
   /** How recently; absent: ever. */
   readonly seconds?: number;
   readonly reap: boolean;

@@ -1,7 +1,11 @@
 import type { Family } from "../../../api/address.ts";
 import { Refused, UnknownGrammar } from "./faults.ts";
-import type { Place, TableName } from "./place.ts";
 import type { Rule } from "./rule.ts";
+
+/** The supported tables, in the order of iptables-save. */
+export const TABLES = ["filter", "nat"] as const;
+/** One of `TABLES`. */
+export type TableName = (typeof TABLES)[number];
 
 /** The chains that the kernel itself calls, in the order in which iptables-save prints them. */
 export const BASE_CHAINS: Readonly<Record<TableName, readonly string[]>> = {
@@ -23,7 +27,7 @@ export interface Chain {
 }
 
 /** One table of one family, with the verbs of iptables; each throws `Refused` as the tool would. */
-export class Table implements Place {
+export class Table {
   readonly family: Family;
   readonly table: TableName;
   readonly #chains: Map<string, Chain>;
