@@ -7,14 +7,13 @@ import { type Pool, runAll, secondsLeft } from "./tests/pool.ts";
 import * as report from "./tests/report.ts";
 import { runJob } from "./tests/run-job.ts";
 
-const USAGE = `node scripts/test.ts [unit | test | rest | here | guest | third] [PATTERN...]
+const USAGE = `node scripts/test.ts [unit | test | rest | here | guest] [PATTERN...]
 
   unit      what needs no root (npm test)
   test      make test
   rest      what make test-all runs after make test
   here      the rest, without the virtual machine
   guest     the rest, in the virtual machine
-  third     a third of these files, by the seed: three seeds in a row run all
   PATTERN   only test files that match, for example 'test/kernel/**'; without a part, all tests of these files
 
 A file that fails runs once more at the end. One such file is forgiven; a second one fails the run.
@@ -35,7 +34,7 @@ const processors = availableParallelism();
 const seed = process.env.SEED ?? (isOfRest(part) ? String(Date.now() % 2 ** 31) : "1");
 process.env.SEED = seed;
 const patterns = part === "some" ? argv : argv.slice(1);
-const jobs = jobsOf(part, processors, patterns, undefined, Number(seed));
+const jobs = jobsOf(part, processors, patterns);
 if (jobs.length === 0) throw new Error(`no test file matches ${patterns.join(" ")}`);
 
 const begun = performance.now();

@@ -4,13 +4,13 @@ import { PLAN, type Row, rowsOf, testFiles } from "./plan.ts";
 
 /**
  * The parts of a run: `unit` needs no root; `test` is all of `make test`; `rest` is what `make test-all` runs besides; `here` is that
- * without the virtual machine, `guest` the virtual machine alone, and `third` a third of that, by the seed; `some` is each named file, whole.
+ * without the virtual machine, and `guest` the virtual machine alone; `some` is each named file, whole.
  */
-export const PARTS = ["unit", "test", "rest", "here", "guest", "third", "some"] as const;
+export const PARTS = ["unit", "test", "rest", "here", "guest", "some"] as const;
 export type Part = (typeof PARTS)[number];
 
 /** What runs after `make test`, and makes other random choices each time. */
-export const isOfRest = (part: Part): boolean => ["rest", "here", "guest", "third"].includes(part);
+export const isOfRest = (part: Part): boolean => ["rest", "here", "guest"].includes(part);
 
 /** One process of a run. */
 export interface Job {
@@ -39,13 +39,12 @@ const DEFAULT_SECONDS = 10;
 const UNIT_SECONDS = 120;
 const CHECK_SECONDS = 20;
 
-/** The jobs of a part. `patterns`: only files that match one of these globs, or are one of these files. `seed`: which third. */
+/** The jobs of a part. `patterns`: only files that match one of these globs, or are one of these files. */
 export function jobsOf(
   part: Part,
   shards: number,
   patterns: readonly string[] = [],
   files: readonly string[] = testFiles(),
-  seed = 0,
 ): Job[] {
   const chosen = files.filter(
     (file) => patterns.length === 0 || patterns.some((pattern) => matchesGlob(file, pattern)),
@@ -58,11 +57,7 @@ export function jobsOf(
   const check = part === "test" && patterns.length === 0 ? [CHECK] : [];
   const jobs = [...check, ...units, ...rooted(chosen, isRest ? inRest : inTest)];
   if (part === "here") return jobs.filter(({ guest }) => guest === undefined);
-  if (part === "guest") return jobs.filter(({ guest }) => guest !== undefined);
-  if (part !== "third") return jobs;
-  const inGuests = jobs.flatMap((job) => (job.guest === undefined ? [] : job.files));
-  const third = inGuests.sort().filter((_, i) => i % 3 === seed % 3);
-  return jobsOf("guest", shards, third, files);
+  return part === "guest" ? jobs.filter(({ guest }) => guest !== undefined) : jobs;
 }
 
 const CHECK: Job = {

@@ -89,12 +89,3 @@ test("files for the virtual machine share a guest, and only matching files are c
   const [job, ...more] = jobsOf("some", 2, chosen, files);
   assert.deepEqual([job?.files, job?.only, job?.skip, more], [chosen, undefined, undefined, []]);
 });
-
-test("three seeds in a row run all files of the virtual machine, each a third of them", () => {
-  const filesOf = (part: Part, seed: number): string[] =>
-    jobsOf(part, 2, [], files, seed).flatMap((job) => job.files);
-  const all = filesOf("guest", 0).sort();
-  const thirds = [7, 8, 9].map((seed) => filesOf("third", seed));
-  assert.deepEqual(thirds.flat().sort(), all);
-  for (const third of thirds) assert.ok(third.length < all.length / 2, third.join(" "));
-});
