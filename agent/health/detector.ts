@@ -44,6 +44,11 @@ export class Detector {
     return overdue.some(isLate) || this.#late.any || this.#examinations.any;
   }
 
+  /** True if connections of the group's namespace to its cluster were answered late in the last minute. */
+  isLossy(group: Group): boolean {
+    return this.#late.isLossy(group, this.#options.clock.now());
+  }
+
   /** Evaluates what is overdue. `isDelayed`: answers may not have been counted yet, so that it is only probed. */
   async look(
     found: readonly Overdue[],
@@ -65,7 +70,8 @@ export class Detector {
         ...{ now, overdue, answered, groups, probes: probes.records },
         waitedOf: (one, client) => this.#waiting.waitedOf(one, client, now),
         reachOf: (group) => probes.reachOf(group),
-        isLossy: (group) => this.#late.isLossy(group, now),
+        isSeen: (group) => probes.isBlind(group),
+        isLossy: (group) => this.isLossy(group),
         hasExpired: (name) =>
           verdicts.hasExpired(name, now) || verdicts.ofGroup(name)?.isPartial === false,
         shownAt: (one) => ends.shownAt(one),

@@ -17,7 +17,7 @@ function findings(accepted: number) {
   const silent = members.slice(0, 5);
   const began = NOW - 2_000;
   const times = { begun: began, ended: NOW - 1_000, accepted };
-  const probe = { ...times, isClosed: false, silent: [began] };
+  const probe = { ...times, isClosed: false, contradicted: 0, silent: [began] };
   return evaluate({
     now: NOW,
     overdue: silent.map(({ address, port }) => {
@@ -27,6 +27,7 @@ function findings(accepted: number) {
     groups: [group],
     probes: new Map(silent.map((one) => [endpointName(one), { ...probe, result: "silent" }])),
     reachOf: () => "assumed",
+    isSeen: () => false,
     isLossy: () => false,
     waitedOf: () => 4_000,
     hasExpired: () => false,

@@ -13,6 +13,8 @@ export interface Picture {
   /** By name of the endpoint. */
   readonly probes: ReadonlyMap<string, ProbeRecord>;
   readonly reachOf: (group: Group) => Reach;
+  /** True if answers of the group to clients were seen, however long ago, while probes got none. */
+  readonly isSeen: (group: Group) => boolean;
   /** True if connections of the group's namespace to its cluster were answered late in the last minute. */
   readonly isLossy: (group: Group) => boolean;
   /** Milliseconds for which this client has waited for an answer. */
@@ -307,11 +309,12 @@ function isMany(tried: readonly Overdue[], { group, isLossy }: Context): boolean
   return sent >= MANY_SYNS && tried.some(({ age }) => age >= least);
 }
 
-/** True if answers may arrive by a link where they are not seen: none of the group was, and few SYNs were repeated. One that was answered is not. */
-function mayBeUnseen(tried: readonly Overdue[], { answeredAge }: Context): boolean {
+/** True if answers may arrive by a link where they are not seen: none of the group was, and few SYNs were repeated. */
+function mayBeUnseen(tried: readonly Overdue[], { answeredAge, group, isSeen }: Context): boolean {
+  if (answeredAge < Infinity || isSeen(group)) return false;
   const syns = tried.reduce((sum, one) => sum + one.syns, 0);
   const repeats = tried.reduce((sum, one) => sum + one.repeats, 0);
-  return answeredAge === Infinity && repeats < MIN_REPEATED * syns;
+  return repeats < MIN_REPEATED * syns;
 }
 
 /** Why these clients say nothing about the group; undefined if they do, because it has answered one of them before or because they are several. */
@@ -354,7 +357,12 @@ function isGroupSilent(tried: readonly Overdue[], context: Context): boolean {
     const shown = tried.filter((one) => reasonOf(one, context) === "probe-silent").length;
     const isShownInPart = shown > 0 && shown < tried.length && !context.isLossy(group);
     if (tried.length === group.members.size && !isShownInPart) return false;
-    return latest.filter((record) => isTelling(record, tried, context)).length >= fewest;
+    const silent = latest.filter(({ result, isClosed }) => result === "silent" && !isClosed);
+    const telling = silent.filter((record) => isTelling(record, tried, context));
+    // To strangers, those that accepted a probe before tell something: perhaps only one of many.
+    const open = records.filter((one) => one.accepted > -Infinity && !one.isClosed);
+    const witnesses = areStrangers(tried, context) ? Math.min(fewest, open.length) : fewest;
+    return silent.length >= fewest && telling.length >= Math.max(1, witnesses);
   }
   if (strangersReason(tried, context, false) !== undefined) return false;
   if (mayBeUnseen(tried, context)) return false;

@@ -96,6 +96,8 @@ export interface ProbeRecord {
   readonly accepted: number;
   /** True if it has answered clients although probes got no answer, and none was accepted since: it admits no nodes. */
   readonly isClosed: boolean;
+  /** Calibrations in a row without a connection after which it has answered a client: it may admit no nodes, or a short outage or loss was in the way. */
+  readonly contradicted: number;
   /** When the last probes without an answer began, this one included; none after an answer. */
   readonly silent: readonly number[];
 }

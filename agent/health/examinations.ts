@@ -93,9 +93,11 @@ export class Examinations {
       const isNew = suspects.some((one) => telling.has(one) && !this.hasAnsweredBefore(one));
       const hasSamples = isNew && !isExamined && verdicts.ofCluster(cluster) === undefined;
       const samples = hasSamples ? this.#samples.of(cluster, suspects, answered, watched) : [];
-      const siblings = isNew
-        ? this.#samples.siblingsOf([...suspects, ...samples], groups, watched)
-        : [];
+      const ofStrangers = suspects.every((one) => !telling.has(one));
+      const siblings =
+        isNew || ofStrangers
+          ? this.#samples.siblingsOf([...suspects, ...samples], groups, watched, ofStrangers)
+          : [];
       for (const one of suspects) follow(this.#probeSuspect(one, cluster, groups));
       for (const one of [...samples, ...siblings])
         if (!probes.isPending(one)) follow(probes.probe(one, cluster, watched.groupsOf([one])));

@@ -1,6 +1,7 @@
 import { type BackoffBounds, backoff } from "../../common/backoff.ts";
 import { type Clock, sleep } from "../../common/clock.ts";
 import type { Source, SourceEvents } from "../sources/source.ts";
+import { AnsweredClients } from "./answered-clients.ts";
 import { Detector } from "./detector.ts";
 import { type Answered, type Evidence, isLate, LOOK_MS, type Overdue } from "./evidence.ts";
 import type { HealthEvents } from "./health-events.ts";
@@ -43,6 +44,7 @@ export class HealthSource implements Source {
   readonly name = "health";
   readonly #options: HealthOptions;
   readonly #verdicts = new Verdicts();
+  readonly #answered: AnsweredClients;
   readonly #probes: ProbeLog;
   readonly #detector: Detector;
   readonly #ends: VerdictEnds;
@@ -62,7 +64,8 @@ export class HealthSource implements Source {
 
   constructor(options: HealthOptions) {
     this.#options = options;
-    const { clock, events, probe } = options;
+    const { clock, events, evidence, probe } = options;
+    this.#answered = new AnsweredClients(evidence, clock);
     this.#probes = new ProbeLog(probe, clock, events);
     const shared = {
       ...options,
@@ -147,14 +150,14 @@ export class HealthSource implements Source {
     watched: WatchedEndpoints,
     isDelayed: boolean,
   ): Promise<void> {
-    const { clock, evidence, events } = this.#options;
+    const { clock, events } = this.#options;
     const now = clock.now();
     const isUplink = this.#verdicts.any && now >= this.#uplinkAt;
     const isNeeded = now >= this.#calibrateAt || isUplink || this.#detector.needsAnswers(overdue);
-    const answered = isNeeded ? await evidence.answered() : [];
+    const answered = isNeeded ? await this.#answered.read() : [];
     const [verdicts, probes] = [this.#verdicts, this.#probes];
     const follow = (work: Promise<unknown>) => this.#follow(work);
-    if (probes.observe(answered)) this.#calibrateAt = now;
+    if (probes.observe(answered, (group) => this.#detector.isLossy(group))) this.#calibrateAt = now;
     verdicts.forgive(answered, now);
     this.#ends.forgive(answered);
     if (now >= this.#calibrateAt) {
@@ -182,6 +185,7 @@ export class HealthSource implements Source {
   async #install(): Promise<boolean> {
     const { clock, evidence } = this.#options;
     if (!(await evidence.install(this.#stop.signal))) return false;
+    this.#answered.lost();
     for (const one of this.#verdicts.all) {
       const rest = expiryOf(one) - clock.now();
       if (rest > 0) await evidence.add(elementsOf(one, rest));
@@ -251,10 +255,11 @@ function calibrate(
     const count = perCluster.get(group.cluster) ?? 0;
     if (count >= MOST_CALIBRATIONS.ofCluster) continue;
     if (begun >= MOST_CALIBRATIONS.all) break;
-    // Each in turn: a node's firewall may reject what others admit.
+    // Each in turn: a node's firewall may reject what others admit. What was contradicted is tried again first.
     const [endpoint] = latest
       .filter((one) => mayShow(one, group, watched) && !probes.isPending(one))
-      .toSorted((a, b) => probes.probedAt(a) - probes.probedAt(b));
+      .toSorted((a, b) => probes.probedAt(a) - probes.probedAt(b))
+      .toSorted((a, b) => Number(probes.isDoubted(b)) - Number(probes.isDoubted(a)));
     if (endpoint === undefined) continue;
     perCluster.set(group.cluster, count + 1);
     begun++;

@@ -13,6 +13,8 @@ const MOST_REMEMBERED = 4_096;
 const MOST_SILENT = 3;
 /** Milliseconds in which a client's answer shows that a silent probe was dropped on purpose. */
 const DOUBT_MS = 60_000;
+/** Calibrations in a row that answers to clients contradict, and that show an endpoint which admits no nodes. With 30 % loss in each direction, one is silent in eight times. */
+const CONTRADICTIONS = { usual: 2, lossy: 4 };
 
 /** Milliseconds for which a calibration counts: a blind group is reported for so long after its last one. */
 const CALIBRATED_MS = 3_600_000;
@@ -93,7 +95,8 @@ export class ProbeLog {
       result === "silent" ? [...(before?.silent.slice(-MOST_SILENT) ?? []), begun] : [];
     const accepted = result === "accepted" ? ended : (before?.accepted ?? Number.NEGATIVE_INFINITY);
     const isClosed = result !== "accepted" && before?.isClosed === true;
-    const record = { result, begun, ended, accepted, isClosed, silent };
+    const contradicted = result === "accepted" ? 0 : (before?.contradicted ?? 0);
+    const record = { result, begun, ended, accepted, isClosed, contradicted, silent };
     remember(this.#records, name, record);
     remember(this.#latest, cluster, record);
     if (result === "accepted")
@@ -107,24 +110,23 @@ export class ProbeLog {
   async calibrate(endpoint: TcpEndpoint, cluster: string, groups: readonly Group[]): Promise<void> {
     const begun = this.#clock.now();
     const result = await this.probe(endpoint, cluster, groups);
-    if (result === "silent")
+    // It has just accepted a client: something on the way refuses nodes in its name, or its server restarts.
+    if (result === "silent" || result === "refused")
       remember(this.#doubts, endpointName(endpoint), { groups, begun, isCalibration: true });
-    // It has just accepted a client: something on the way refuses nodes in its name.
-    if (result === "refused") this.#close(endpoint, groups, this.#clock.now());
   }
 
   /**
-   * The endpoint of a silent probe has answered a client since. After a calibration, this shows that the group is blind. After another probe,
-   * which may have met a short outage, the group is to be calibrated anew. Returns true if one is.
+   * The endpoint of a silent probe has answered a client since. After several calibrations in a row, this shows that the endpoint admits no nodes. After one, or after
+   * another probe, which may have met a short outage, the group is to be calibrated anew. Returns true if one is.
    */
-  observe(answered: readonly Answered[]): boolean {
+  observe(answered: readonly Answered[], isLossy: (group: Group) => boolean): boolean {
     const now = this.#clock.now();
     let isDue = false;
     for (const one of answered) {
       const doubt = this.#doubts.get(endpointName(one));
       if (doubt === undefined || one.age >= now - doubt.begun) continue;
       this.#doubts.delete(endpointName(one));
-      if (doubt.isCalibration) {
+      if (doubt.isCalibration && this.#isClosing(one, doubt.groups.some(isLossy))) {
         isDue = this.#close(one, doubt.groups, doubt.begun) || isDue;
         continue;
       }
@@ -141,6 +143,16 @@ export class ProbeLog {
     for (const [name, { begun }] of this.#doubts)
       if (now - begun > DOUBT_MS) this.#doubts.delete(name);
     return isDue;
+  }
+
+  /** Counts a calibration that an answer to a client contradicts; true if these are enough. */
+  #isClosing(endpoint: TcpEndpoint, isLossy: boolean): boolean {
+    const name = endpointName(endpoint);
+    const record = this.#records.get(name);
+    if (record === undefined || record.isClosed) return true;
+    const contradicted = record.contradicted + 1;
+    this.#records.set(name, { ...record, contradicted });
+    return contradicted >= (isLossy ? CONTRADICTIONS.lossy : CONTRADICTIONS.usual);
   }
 
   /**
@@ -174,6 +186,12 @@ export class ProbeLog {
     });
   }
 
+  /** True if it may admit no nodes: too few calibrations have shown it. */
+  isDoubted(endpoint: TcpEndpoint): boolean {
+    const record = this.#records.get(endpointName(endpoint));
+    return record !== undefined && !record.isClosed && record.contradicted > 0;
+  }
+
   isClosed(endpoint: TcpEndpoint): boolean {
     return this.#records.get(endpointName(endpoint))?.isClosed === true;
   }
@@ -186,6 +204,11 @@ export class ProbeLog {
     const others = [...this.#calibrations.values()].filter((one) => one.cluster === cluster);
     if (others.length === 0) return "unknown";
     return others.every(({ works }) => works) ? "assumed" : "blind";
+  }
+
+  /** True if clients reach a group of which probes get no answer: its own calibration has shown it. */
+  isBlind({ name }: Group): boolean {
+    return this.#calibrations.get(name)?.works === false;
   }
 
   /** False if probes may not reach a group that clients reach: it was not calibrated yet, or that was silent. */
@@ -205,8 +228,9 @@ export class ProbeLog {
     return all.length > 0 ? "blind" : "unknown";
   }
 
-  /** When a group was calibrated; -Infinity if it was not. */
-  calibratedAt({ name }: Group): number {
+  /** When a group was calibrated; -Infinity if it was not, or if its endpoints are others by now. */
+  calibratedAt({ members, name }: Group): number {
+    if (!members.keys().some((one) => this.#records.has(one))) return Number.NEGATIVE_INFINITY;
     return this.#calibrations.get(name)?.at ?? Number.NEGATIVE_INFINITY;
   }
 

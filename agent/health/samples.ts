@@ -1,3 +1,4 @@
+import type { Clock } from "../../common/clock.ts";
 import type { Silence } from "../model/silence.ts";
 import { ENOUGH_PROBES } from "./clusters.ts";
 import type { Answered, TcpEndpoint } from "./evidence.ts";
@@ -10,11 +11,14 @@ import type { Group, WatchedEndpoints } from "./watched-endpoints.ts";
 const MOST = { samples: ENOUGH_PROBES, siblings: 4, witnesses: 3 };
 /** Groups that were never calibrated: where so many do not answer, their cluster does not. */
 const ENOUGH_GROUPS = 4;
+/** Milliseconds for which an accepted probe shows that a group is alive whose clients are not admitted. */
+const WITNESS_MS = 30_000;
 /** Answers among which witnesses are looked for. */
 const MOST_ANSWERED = 256;
 
 /** What samples depend on. */
 export interface SamplesOptions {
+  readonly clock: Pick<Clock, "now">;
   readonly probes: ProbeLog;
   readonly verdicts: Verdicts;
   readonly random: () => number;
@@ -28,14 +32,21 @@ export class Samples {
     this.#options = options;
   }
 
-  /** Others of the suspects' groups at random, where probes work: the next call of a slow client must not go to one that is as dead. */
+  /**
+   * Others of the suspects' groups at random, where probes work: the next call of a slow client must not go to one that is as dead. `ofStrangers`: only clients that are
+   * not admitted call the suspects. Then those that have accepted a probe before are witnesses, and needed only if none has done so lately.
+   */
   siblingsOf(
     others: readonly TcpEndpoint[],
     groups: readonly Group[],
     watched: WatchedEndpoints,
+    ofStrangers: boolean,
   ): TcpEndpoint[] {
-    const { probes, random } = this.#options;
+    const { clock, probes, random } = this.#options;
     const taken = new Set(others.map(endpointName));
+    const acceptedAt = (one: TcpEndpoint) =>
+      probes.records.get(endpointName(one))?.accepted ?? Number.NEGATIVE_INFINITY;
+    const since = clock.now() - WITNESS_MS;
     const siblings = groups.flatMap((group) => {
       const reach = probes.reachOf(group);
       if (reach !== "works" && reach !== "assumed") return [];
@@ -45,7 +56,13 @@ export class Samples {
           !probes.isClosed(one) &&
           watched.mayProbe(group.cluster, one),
       );
-      return chosen(free, MOST.siblings, random);
+      if (!ofStrangers) return chosen(free, MOST.siblings, random);
+      const all = [...group.members.values()];
+      if (all.some((one) => acceptedAt(one) > since)) return [];
+      const open = free.filter((one) => Number.isFinite(acceptedAt(one)));
+      const witnesses = chosen(open, MOST.siblings, random);
+      const rest = free.filter((one) => !open.includes(one));
+      return [...witnesses, ...chosen(rest, MOST.siblings - witnesses.length, random)];
     });
     return siblings.slice(0, MOST.siblings);
   }

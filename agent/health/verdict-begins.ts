@@ -101,15 +101,17 @@ export class VerdictBegins {
 
   /** Clients call these endpoints although all of their cluster or group is silent: an answer of each ends that, and those that give none are shown. */
   async join(findings: readonly Finding[]): Promise<void> {
-    const { report, verdicts } = this.#options;
+    const { ends, report, verdicts } = this.#options;
     let hasShown = false;
     for (const { group, endpoints, reason, shown } of findings) {
       if (reason === "too-early") continue;
       const namespaces = new Set([group.namespace]);
       for (const one of endpoints) {
         const verdict = verdicts.on(one, group.cluster, namespaces);
-        if (verdict === undefined || verdict.scope === "endpoint") continue;
+        if (verdict === undefined) continue;
         const name = endpointName(one);
+        if (shown.has(name) && verdict.answering.size > 0) ends.answers(verdict, [], [one]);
+        if (verdict.scope === "endpoint") continue;
         if (shown.has(name) && !verdict.shown.has(name)) {
           await this.#show(verdict, new Set([name]));
           hasShown ||= verdict.scope === "group";

@@ -44,9 +44,8 @@ export const PROBE: BackoffBounds = { min: 1_000, max: 10_000 };
 const MOVED_MS = 500;
 /** Endpoints that the kernel remembers while clients try them again. A namespace has an eighth: with all of its 64 groups it would leave others no room. */
 const MOST_REMEMBERED = { all: 4_096, ofNamespace: 512 };
-/** Endpoints of a silent cluster, and of a part of a group, that are probed at once. */
-const MOST_OF_CLUSTER = 4;
-const MOST_OF_PART = 8;
+/** Endpoints that are probed at once of a silent cluster or group, and of a part of a group. */
+const MOST_PROBED = { ofWhole: 4, ofPart: 8 };
 
 /** An endpoint that clients try again: it was shown silent, and has not answered since. */
 interface Remembered {
@@ -88,7 +87,7 @@ export class VerdictEnds {
       } else if (verdict.endpoints.size === 0) continue;
       else if (clock.now() >= holdEnd(verdict))
         await this.#answered(verdict, missingOf(verdict, found), watched);
-      else await this.#hold(verdict);
+      else await this.#hold(verdict, missingOf(verdict, found), watched);
     }
   }
 
@@ -169,30 +168,60 @@ export class VerdictEnds {
   }
 
   /** Something has answered, but too early: it is asked again when the verdict may end. */
-  async #hold(verdict: Verdict): Promise<void> {
+  async #hold(
+    verdict: Verdict,
+    answered: readonly TcpEndpoint[],
+    watched: WatchedEndpoints,
+  ): Promise<void> {
     const { clock, evidence } = this.#options;
-    verdict.probeAt = holdEnd(verdict);
+    verdict.probeAt = Math.min(verdict.probeAt, holdEnd(verdict));
+    if (isTrusted(verdict, watched)) this.answers(verdict, answered, []);
     await evidence.add(elementsOf(verdict, expiryOf(verdict) - clock.now()));
   }
 
-  /** Probes what is silent: of a cluster some endpoints, of a group any. */
+  /** Endpoints of a verdict that is held answer, or do not any more: the plan prefers those that do to dead ones. */
+  answers(verdict: Verdict, alive: readonly TcpEndpoint[], silent: readonly TcpEndpoint[]): void {
+    const { answering, scope } = verdict;
+    const before = new Set(answering);
+    // Of a cluster, some endpoints stand for all.
+    if (scope === "cluster" && silent.length > 0) answering.clear();
+    for (const one of silent) answering.delete(endpointName(one));
+    for (const one of alive) answering.add(endpointName(one));
+    if (before.symmetricDifference(answering).size > 0) this.#options.report();
+  }
+
+  /** Probes what is silent: some endpoints, of a group those that were not probed for longest. */
   async revisit(verdict: Verdict, watched: WatchedEndpoints): Promise<void> {
-    if (verdict.isPartial) return this.#revisitPart(verdict, watched);
     const { clock, random } = this.#options;
-    const { cluster, except, scope, endpoints, members } = verdict;
-    const samples =
-      scope === "cluster" ? watched.sample(cluster, MOST_OF_CLUSTER, new Set(), except) : [];
-    const [first] = endpoints.values();
-    const other = members[Math.floor(random() * members.length)] ?? first;
-    const targets = samples.length > 0 || other === undefined ? samples : [other];
+    const { inOrder, targets } = this.#targetsOf(verdict, watched);
     const alive = await this.#accepting(verdict, targets, watched);
+    const now = clock.now();
+    // Of a part, each has to be probed soon: nobody calls those that are alive.
+    const isKnown = inOrder.every((one) => this.#probedAt(one) >= verdict.since);
+    verdict.probes = !verdict.isPartial || isKnown ? verdict.probes + 1 : 1;
+    verdict.probeAt = now + backoff(verdict.probes, PROBE, random());
     // A refusal does not end it: where a cluster boots, servers start after the network.
-    if (alive.length > 0 && clock.now() >= holdEnd(verdict)) {
-      await this.#answered(verdict, alive, watched);
-      return;
-    }
-    const pause = backoff(++verdict.probes, PROBE, random());
-    verdict.probeAt = alive.length > 0 ? holdEnd(verdict) : clock.now() + pause;
+    if (alive.length > 0 && now >= holdEnd(verdict)) return this.#answered(verdict, alive, watched);
+    const silent = targets.filter((one) => !alive.includes(one));
+    if (isTrusted(verdict, watched)) this.answers(verdict, alive, silent);
+    if (alive.length > 0) verdict.probeAt = Math.min(verdict.probeAt, holdEnd(verdict));
+  }
+
+  /** What of a verdict is probed now, and all that may be. */
+  #targetsOf(verdict: Verdict, watched: WatchedEndpoints) {
+    const { probes } = this.#options;
+    const { cluster, except, scope, endpoints, isPartial, members } = verdict;
+    const { ofPart, ofWhole } = MOST_PROBED;
+    const samples = scope === "cluster" ? watched.sample(cluster, ofWhole, new Set(), except) : [];
+    if (samples.length > 0) return { inOrder: samples, targets: samples };
+    const inOrder = (members.length > 0 ? members : [...endpoints.values()].slice(0, 1))
+      .filter((one) => watched.mayProbe(cluster, one) && !probes.isPending(one))
+      .toSorted((a, b) => this.#probedAt(a) - this.#probedAt(b));
+    return { inOrder, targets: inOrder.slice(0, isPartial ? ofPart : ofWhole) };
+  }
+
+  #probedAt(one: TcpEndpoint): number {
+    return this.#options.probes.records.get(endpointName(one))?.ended ?? Number.NEGATIVE_INFINITY;
   }
 
   /** Probes these endpoints of a verdict; returns those that accept. */
@@ -213,23 +242,6 @@ export class VerdictEnds {
     return results.flat();
   }
 
-  /** Probes some of the silent endpoints, the least recently probed first. Those that accept get connections again. */
-  async #revisitPart(verdict: Verdict, watched: WatchedEndpoints): Promise<void> {
-    const { clock, probes, random } = this.#options;
-    const endedAt = (one: TcpEndpoint) => probes.records.get(endpointName(one))?.ended ?? -Infinity;
-    const inOrder = verdict.members
-      .filter((one) => watched.mayProbe(verdict.cluster, one) && !probes.isPending(one))
-      .toSorted((a, b) => endedAt(a) - endedAt(b));
-    const alive = await this.#accepting(verdict, inOrder.slice(0, MOST_OF_PART), watched);
-    const now = clock.now();
-    const isKnown = inOrder.every((one) => endedAt(one) >= verdict.since);
-    verdict.probes = isKnown ? verdict.probes + 1 : 1;
-    verdict.probeAt = now + backoff(verdict.probes, PROBE, random());
-    if (alive.length === 0) return;
-    if (now >= holdEnd(verdict)) await this.#answered(verdict, alive, watched);
-    else verdict.probeAt = holdEnd(verdict);
-  }
-
   /**
    * Endpoints of what is silent have answered. A verdict on a cluster ends if they are certainly its own, or several namespaces list them: one alone may list what always
    * answers, and so ends it for itself. Another endpoint is probed at once then.
@@ -242,7 +254,6 @@ export class VerdictEnds {
     const { cluster, scope } = verdict;
     const listed = watched.byCluster(endpoints).get(cluster) ?? new Map<TcpEndpoint, Set<string>>();
     const sole = soleOf([...listed.values(), new Set(verdict.except ? [verdict.except] : [])]);
-    const isTrusted = watched.isDeclared(cluster) || watched.namespacesOf(cluster) < 2;
     // While it was probed, a verdict on the cluster may have replaced it.
     if (!this.#options.verdicts.all.includes(verdict)) return;
     // Where clients decide alone, an outage is over when an endpoint answers that did not.
@@ -253,7 +264,7 @@ export class VerdictEnds {
       return;
     }
     if (scope === "group" && !isOver) await this.#keep(verdict, endpoints);
-    if (scope !== "cluster" || isTrusted || (listed.size > 0 && sole === "")) {
+    if (isTrusted(verdict, watched) || (listed.size > 0 && sole === "")) {
       await this.#end(verdict, "answered");
       this.#options.verdicts.hurry(cluster, this.#options.clock.now(), this.#options.random);
       return;
@@ -313,4 +324,9 @@ export class VerdictEnds {
     // What follows is reported with the verdict on the cluster.
     if (why !== "replaced") this.#options.report();
   }
+}
+
+/** True if what answers is certainly of the verdict's cluster: one of several namespaces may list what always does. */
+function isTrusted({ cluster, scope }: Verdict, watched: WatchedEndpoints): boolean {
+  return scope !== "cluster" || watched.isDeclared(cluster) || watched.namespacesOf(cluster) < 2;
 }

@@ -15,6 +15,8 @@ export interface Verdict {
   readonly endpoints: Map<string, TcpEndpoint>;
   /** Names of the endpoints that were shown silent themselves; its others are suspected. */
   readonly shown: Set<string>;
+  /** Names of the endpoints that have answered while the verdict is held, and not been silent since: they are used before those that are dead. */
+  readonly answering: Set<string>;
   /** With a group: all its endpoints, or those that have not answered since. */
   members: readonly TcpEndpoint[];
   /** With a group: others of it answer, and one of `members` that does leaves alone. */

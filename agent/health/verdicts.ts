@@ -85,7 +85,7 @@ export class Verdicts {
       ...{ ...owner, name, scope, since: now, members: [], hasClosed: false },
       terms: this.#recurrence.terms(name, owner, now),
       endpoints: new Map(endpoints.map((one) => [endpointName(one), one])),
-      shown: new Set(shown),
+      ...{ shown: new Set(shown), answering: new Set() },
       ...{ except: "", probes: 0, probeAt: now },
     };
   }
@@ -203,16 +203,21 @@ export class Verdicts {
   /** As a fact. */
   get silence(): Silence {
     const endpoints = new Map<string, Map<number, Silent>>();
-    for (const { scope, members, endpoints: all, shown } of this.all) {
-      if (scope === "cluster") continue;
+    const held = new Set<string>();
+    for (const { scope, cluster, members, endpoints: all, shown, answering } of this.all) {
+      if (scope === "cluster") {
+        if (answering.size > 0) held.add(cluster);
+        continue;
+      }
       for (const one of [...all.values(), ...members]) {
         const ports = endpoints.get(one.address) ?? new Map<number, Silent>();
         endpoints.set(one.address, ports);
-        if (shown.has(endpointName(one))) ports.set(one.port, "shown");
+        const name = endpointName(one);
+        if (shown.has(name) && !answering.has(name)) ports.set(one.port, "shown");
         else if (!ports.has(one.port)) ports.set(one.port, "suspected");
       }
     }
-    return { endpoints, clusters: this.clusters };
+    return { endpoints, clusters: this.clusters, held };
   }
 }
 

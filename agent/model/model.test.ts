@@ -136,23 +136,19 @@ test("what does not answer makes the imports of its endpoints and clusters dirty
   model.takeDirty();
   const dirty = () => [...model.takeDirty().keys()].sort();
   const endpoints = new Map([["10.2.0.1", new Map([[8080, "shown"] as const])]]);
-  model.setSilence({ endpoints, clusters: new Map([["c3", ""]]) }, 1);
+  const held = new Set<string>();
+  const c3 = new Map([["c3", ""]]);
+  model.setSilence({ endpoints, clusters: c3, held }, 1);
   assert.deepEqual(dirty(), ["demo/a", "demo/b"]);
-  model.setSilence(
-    {
-      endpoints,
-      clusters: new Map([
-        ["c3", ""],
-        ["c4", ""],
-      ]),
-    },
-    2,
-  );
+  model.setSilence({ endpoints, clusters: c3, held: new Set(["c3"]) }, 1);
+  assert.deepEqual(dirty(), ["demo/b"]);
+  const both = new Map([...c3, ["c4", ""]]);
+  model.setSilence({ endpoints, clusters: both, held: new Set(["c3"]) }, 2);
   assert.deepEqual(dirty(), ["demo/c"]);
   const suspected = new Map([["10.2.0.1", new Map([[8080, "suspected"] as const])]]);
-  model.setSilence({ endpoints: suspected, clusters: new Map([["c3", ""]]) }, 3);
+  model.setSilence({ endpoints: suspected, clusters: c3, held: new Set(["c3"]) }, 3);
   assert.deepEqual(dirty(), ["demo/a", "demo/c"]);
-  model.setSilence({ endpoints: new Map(), clusters: new Map([["c3", ""]]) }, 4);
+  model.setSilence({ endpoints: new Map(), clusters: c3, held: new Set(["c3"]) }, 4);
   assert.deepEqual(dirty(), ["demo/a"]);
 });
 

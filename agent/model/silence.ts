@@ -1,6 +1,6 @@
 /**
  * How certain it is that an endpoint does not answer. *Shown*: it left SYNs or probes unanswered, or all of its cluster did. *Suspected*: others of
- * its import and cluster did, and it has not been tried.
+ * its import and cluster did, and it has not been tried; or it answers again, but its verdict is held.
  */
 export type Silent = "shown" | "suspected";
 
@@ -13,10 +13,12 @@ export interface Silence {
    * empty text.
    */
   readonly clusters: ReadonlyMap<string, string>;
+  /** Those of these clusters that answer again: their verdicts are held, because they came and went. */
+  readonly held: ReadonlySet<string>;
 }
 
 /** Everything answers. */
-export const NO_SILENCE: Silence = { endpoints: new Map(), clusters: new Map() };
+export const NO_SILENCE: Silence = { endpoints: new Map(), clusters: new Map(), held: new Set() };
 
 /** Addresses and clusters of which one says something else than the other. PURE. */
 export function silenceChanges(
@@ -26,12 +28,14 @@ export function silenceChanges(
   const all = new Set([...before.endpoints.keys(), ...after.endpoints.keys()]);
   const portsOf = ({ endpoints }: Silence, address: string) =>
     [...(endpoints.get(address) ?? [])].flat().join(" ");
+  const clusterOf = ({ clusters, held }: Silence, id: string) =>
+    clusters.has(id) ? `${clusters.get(id)} ${held.has(id)}` : undefined;
   const addresses = [...all].filter((one) => portsOf(before, one) !== portsOf(after, one));
   return {
     addresses: new Set(addresses),
     clusters: new Set(
       [...before.clusters.keys(), ...after.clusters.keys()].filter(
-        (one) => before.clusters.get(one) !== after.clusters.get(one),
+        (one) => clusterOf(before, one) !== clusterOf(after, one),
       ),
     ),
   };

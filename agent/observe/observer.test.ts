@@ -268,9 +268,9 @@ function verdict(scope: Verdict["scope"], i = 1): Verdict {
   const [address, name] = [`10.2.0.${i}`, `10.2.0.${i}:80`];
   return {
     ...{ scope, cluster: "c2", namespace: "", except: "", since: i, probes: 0, probeAt: 0 },
-    ...{ members: [], hasClosed: false, isPartial: false, isTrial: false, shown: new Set([name]) },
+    ...{ members: [], hasClosed: false, isPartial: false, isTrial: false, answering: new Set() },
     name: scope === "cluster" ? "cluster c2" : `endpoint ${name}`,
-    endpoints: new Map([[name, { address, port: 80 }]]),
+    ...{ shown: new Set([name]), endpoints: new Map([[name, { address, port: 80 }]]) },
     terms: { recurrences: 0, hold: 0, expires: 300_000 },
   };
 }

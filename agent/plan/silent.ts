@@ -20,7 +20,7 @@ export function tcpPortsOf(target: Port, { ports }: Pick<SliceFact, "ports">): n
 /** How certain it is that an endpoint does not answer, for an import that takes notice of that; undefined if it answers. PURE. */
 export function silenceOf(
   { address, tcpPorts, cluster }: Listener,
-  { endpoints, clusters }: Silence,
+  { endpoints, clusters, held }: Silence,
   { key, health }: Pick<ImportFact, "key" | "health">,
   node: Pick<NodeFact, "cluster" | "health">,
 ): Silent | undefined {
@@ -29,7 +29,8 @@ export function silenceOf(
   // The own cluster as a whole is left only if that was requested.
   const mayBeWhole = scope === "all" || cluster !== node.cluster;
   const except = mayBeWhole ? clusters.get(cluster ?? "") : undefined;
-  if (except !== undefined && except !== namesOf(key).namespace) return "shown";
+  if (except !== undefined && except !== namesOf(key).namespace)
+    return held.has(cluster ?? "") ? "suspected" : "shown";
   const ports = endpoints.get(address);
   const found = tcpPorts.map((port) => ports?.get(port));
   return found.includes("shown") ? "shown" : found.find((one) => one !== undefined);

@@ -1,5 +1,6 @@
 import { describe, test } from "node:test";
 import { FAMILIES } from "../../api/address.ts";
+import { AFTER } from "./after.ts";
 import { ALIVE } from "./alive.ts";
 import { DEAD } from "./dead.ts";
 import { play } from "./history.ts";
@@ -13,6 +14,7 @@ for (const [title, histories] of [
   ["something is blocked", BLOCKED],
   ["answers take time", ROUND_TRIPS],
   ["what is reported", REPORTS],
+  ["one thing after another", AFTER],
 ] as const) {
   describe(title, () => {
     for (const [i, history] of histories.entries()) {

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import type { ImportFact } from "../../agent/model/facts.ts";
+import { NO_SILENCE } from "../../agent/model/silence.ts";
 import { FAMILIES } from "../../api/address.ts";
 import { Chance } from "../generators/chance.ts";
 import { cidr } from "../generators/facts.ts";
@@ -88,7 +89,7 @@ function dyingOf(world: HealthWorld, { dies }: Variant): Set<string> {
 async function idealOf(variant: Variant, dead: ReadonlySet<string>): Promise<readonly string[]> {
   const world = worldOf(variant);
   const endpoints = new Map([...dead].map((one) => [one, new Map([[8080, "shown"] as const])]));
-  world.model.setSilence({ endpoints, clusters: new Map() }, 0);
+  world.model.setSilence({ ...NO_SILENCE, endpoints }, 0);
   const chosen = world.endpointsOf("demo/web");
   await world.stop();
   return chosen;

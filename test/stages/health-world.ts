@@ -6,6 +6,7 @@ import { endpointName } from "../../agent/health/verdict.ts";
 import { WatchedEndpoints } from "../../agent/health/watched-endpoints.ts";
 import type { EndpointFact, ImportFact, NodeFact } from "../../agent/model/facts.ts";
 import { Model } from "../../agent/model/model.ts";
+import { NO_SILENCE } from "../../agent/model/silence.ts";
 import { planImport } from "../../agent/plan/plan.ts";
 import type { VirtualService } from "../../agent/plan/virtual-service.ts";
 import type { Family } from "../../api/address.ts";
@@ -205,7 +206,7 @@ export class HealthWorld {
   /** The agent ends, and another one starts. */
   async restart(): Promise<void> {
     await this.stop();
-    this.model.setSilence({ endpoints: new Map(), clusters: new Map() }, this.clock.now());
+    this.model.setSilence(NO_SILENCE, this.clock.now());
     this.#plans.clear();
     this.#source = this.#start();
   }

@@ -1,0 +1,123 @@
+import type { History } from "./history.ts";
+
+const TWO = { web: { c2: 2, c3: 2 } };
+/** Each failure of a name holds its next verdict for longer. */
+const FLAPS = ["10-13", "30-33", "60-63", "110-113"];
+
+/** What comes after something else: a second failure, a restart of the agent, a flush, a calibration that met an outage, an answer of long ago. */
+export const AFTER: readonly History[] = [
+  {
+    name: "a verdict is held, its endpoint answers, and the only other one dies",
+    serves: { web: { c2: 2 }, cart: { c2: 1 } },
+    calls: ["a web 0.2", "b cart 1"],
+    drops: ["10-13 *>web@c2/1", "30-33 *>web@c2/1", "33.5- *>web@c2/2"],
+    expect: ["37 web c2:1"],
+  },
+  {
+    name: "the same on two nodes of the own cluster",
+    serves: { web: { "c1/n2": 1, "c1/n3": 1 } },
+    calls: ["a web 0.5"],
+    drops: ["10-13 *>web@c1/2", "30-33 *>web@c1/2", "35- *>web@c1/1"],
+    expect: ["40 web c1:1"],
+  },
+  {
+    name: "the verdict on a cluster is held, it answers, and the other one dies",
+    serves: TWO,
+    fact: { selectors: [] },
+    calls: ["a web 0.2"],
+    drops: [...FLAPS.map((one) => `${one} *>c2`), "120- *>c3"],
+    expect: ["126 web c2"],
+  },
+  {
+    name: "the same, and it dies again before that: the one that died first is no better than the other",
+    serves: { web: { c2: 2, c3: 2 }, x: { c4: 1 } },
+    calls: ["a web 0.3", "a x 1"],
+    drops: [...FLAPS.map((one) => `${one} *>c2`), "115- *>c2", "120-130 *>c3"],
+    expect: ["145 web c3"],
+    mayLose: ["a"],
+  },
+  {
+    name: "the nearest cluster is dead, and the verdict on the next one is held",
+    serves: { web: { c2: 2, c3: 2 }, x: { c4: 1 } },
+    calls: ["a web 0.3"],
+    drops: ["10-13 *>c3", "15-18 *>c2", "20- *>c2", "24-27 *>c3", "50-53 *>c3", "90-93 *>c3"],
+    expect: ["100 web c3"],
+  },
+  {
+    name: "blind, and clients that send one SYN: a death is found again after minutes without an answer",
+    serves: { web: { c2: 2, c3: 2 }, cart: { c2: 1, c3: 1 } },
+    syns: [0],
+    calls: ["a web 0.1", "b web 0.1", "c cart 1"],
+    drops: ["0- node>*", "10- *>web@c2"],
+    expect: ["160 web c3", "200 web c3", "300 web c3"],
+    mayLose: ["a", "b"],
+  },
+  {
+    name: "a short outage, and a restart meanwhile: probes are not found blind",
+    serves: TWO,
+    calls: ["a web 0.2"],
+    drops: ["20-26 *>c2"],
+    events: ["21 restart"],
+    expect: ["45 web c2"],
+    blind: [],
+  },
+  {
+    name: "the same with a slow client, which does not notice the outage",
+    serves: TWO,
+    calls: ["a web 10"],
+    drops: ["20.1-26 *>c2"],
+    events: ["20.2 restart"],
+    expect: ["45 web c2"],
+    blind: [],
+  },
+  {
+    name: "an overloaded endpoint is not found blind, and its death is found",
+    serves: { web: { c2: 1, c3: 1 } },
+    calls: ["a web 0.2"],
+    drops: ["20-90 *>c2 0.7", "200- *>c2"],
+    expect: ["89 web c2", "204 web c3"],
+    blind: [],
+    mayLose: ["a"],
+    seeds: [1, 2, 3, 4],
+  },
+  {
+    name: "a server restarts while it is calibrated: its refusal shows nothing",
+    serves: TWO,
+    drops: ["55-65 clients>c2"],
+    events: ["55 refuse c2", "65 refuse c9"],
+    expect: ["100 web c2"],
+    blind: [],
+    mayLose: ["a"],
+  },
+  {
+    name: "all of a group dies, and new clients call it for the first time, most replicas of which were never probed",
+    serves: { web: { c2: 10, c3: 2 } },
+    calls: ["a web 0.5 0-9", "b web 3 40-"],
+    drops: ["10- *>c2"],
+    expect: ["48 web c3", "60 web c3"],
+  },
+  {
+    name: "the same after all its pods were replaced",
+    serves: { web: { c2: 4, c3: 2 } },
+    calls: ["a web 0.5 0-25", "b web 3 40-"],
+    drops: ["26- *>c2"],
+    events: ["9 roll web@c2 4"],
+    expect: ["48 web c3", "60 web c3"],
+  },
+  {
+    name: "blind, and another program flushes the rules between the last answer to the only client and a death",
+    serves: TWO,
+    calls: ["a web 4"],
+    drops: ["0- node>*", "13- *>c2"],
+    events: ["12.5 flush"],
+    expect: ["24 web c3"],
+  },
+  {
+    name: "of a hundred silent replicas some answer again: they are found within seconds",
+    serves: { web: { c2: 100, c3: 2 } },
+    calls: ["a web 0.2"],
+    drops: ["10-30 *>c2", ...Array.from({ length: 75 }, (_, i) => `30- *>web@c2/${i + 1}`)],
+    expect: ["29 web c3", "60 web c2:25"],
+    mayLose: ["a"],
+  },
+];
