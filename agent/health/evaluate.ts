@@ -94,6 +94,8 @@ const MIN_REPEATED = 0.25;
 const SLOW = { repeats: 2, ms: 2_250 };
 /** Overdue endpoints that show a silent group. Where a third of it is dead, such as a zone, so many are hit once in 81 times. */
 const MIN_TRIED = 4;
+/** Milliseconds without an answer after which few witnesses suffice to clients that were never answered: before their SYN at 7 s, which goes elsewhere then. */
+const FEW_WITNESSES_MS = 6_000;
 /** Milliseconds for which a probe shows whether most of a group is dead. */
 const MOSTLY_MS = 10_000;
 
@@ -359,10 +361,11 @@ function isGroupSilent(tried: readonly Overdue[], context: Context): boolean {
     if (tried.length === group.members.size && !isShownInPart) return false;
     const silent = latest.filter(({ result, isClosed }) => result === "silent" && !isClosed);
     const telling = silent.filter((record) => isTelling(record, tried, context));
-    // To strangers, those that accepted a probe before tell something: perhaps only one of many.
+    // To strangers, those that accepted a probe before tell something, perhaps only one of many. A policy that has just arrived looks the same, until it answers another client.
     const open = records.filter((one) => one.accepted > -Infinity && !one.isClosed);
-    const witnesses = areStrangers(tried, context) ? Math.min(fewest, open.length) : fewest;
-    return silent.length >= fewest && telling.length >= Math.max(1, witnesses);
+    const mayBeFew = reach === "works" && since >= FEW_WITNESSES_MS;
+    const witnesses = mayBeFew && areStrangers(tried, context) ? open.length : fewest;
+    return silent.length >= fewest && telling.length >= Math.max(1, Math.min(fewest, witnesses));
   }
   if (strangersReason(tried, context, false) !== undefined) return false;
   if (mayBeUnseen(tried, context)) return false;

@@ -157,7 +157,8 @@ export class HealthSource implements Source {
     const answered = isNeeded ? await this.#answered.read() : [];
     const [verdicts, probes] = [this.#verdicts, this.#probes];
     const follow = (work: Promise<unknown>) => this.#follow(work);
-    if (probes.observe(answered, (group) => this.#detector.isLossy(group))) this.#calibrateAt = now;
+    if (probes.observe(answered, overdue, (group) => this.#detector.isLossy(group)))
+      this.#calibrateAt = now;
     verdicts.forgive(answered, now);
     this.#ends.forgive(answered);
     if (now >= this.#calibrateAt) {

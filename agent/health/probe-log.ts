@@ -1,5 +1,13 @@
 import type { Clock } from "../../common/clock.ts";
-import type { Answered, ProbeRecord, ProbeResult, Reach, TcpEndpoint } from "./evidence.ts";
+import {
+  type Answered,
+  isLate,
+  type Overdue,
+  type ProbeRecord,
+  type ProbeResult,
+  type Reach,
+  type TcpEndpoint,
+} from "./evidence.ts";
 import type { HealthEvents } from "./health-events.ts";
 import { endpointName } from "./verdict.ts";
 import type { Group } from "./watched-endpoints.ts";
@@ -14,7 +22,7 @@ const MOST_SILENT = 3;
 /** Milliseconds in which a client's answer shows that a silent probe was dropped on purpose. */
 const DOUBT_MS = 60_000;
 /** Calibrations in a row that answers to clients contradict, and that show an endpoint which admits no nodes. With 30 % loss in each direction, one is silent in eight times. */
-const CONTRADICTIONS = { usual: 2, lossy: 4 };
+const CONTRADICTIONS = { usual: 2, late: 8 };
 
 /** Milliseconds for which a calibration counts: a blind group is reported for so long after its last one. */
 const CALIBRATED_MS = 3_600_000;
@@ -35,6 +43,8 @@ interface Doubt {
   readonly begun: number;
   /** True if the endpoint had just answered clients. */
   readonly isCalibration: boolean;
+  /** True if clients that the group has answered waited for the endpoint, too. */
+  readonly isLate?: boolean;
 }
 
 /** Probes endpoints, and remembers the results: of endpoints, and whether probes reach their groups. */
@@ -119,14 +129,27 @@ export class ProbeLog {
    * The endpoint of a silent probe has answered a client since. After several calibrations in a row, this shows that the endpoint admits no nodes. After one, or after
    * another probe, which may have met a short outage, the group is to be calibrated anew. Returns true if one is.
    */
-  observe(answered: readonly Answered[], isLossy: (group: Group) => boolean): boolean {
+  observe(
+    answered: readonly Answered[],
+    overdue: readonly Overdue[],
+    isLossy: (group: Group) => boolean,
+  ): boolean {
     const now = this.#clock.now();
+    for (const one of overdue.filter(isLate)) {
+      const doubt = this.#doubts.get(endpointName(one));
+      if (doubt === undefined) continue;
+      // A pod that a policy rejects waits for ever, and says nothing about the path.
+      const known = clientsOf(doubt.groups, answered);
+      if (one.clients.some((client) => known.has(client)))
+        this.#doubts.set(endpointName(one), { ...doubt, isLate: true });
+    }
     let isDue = false;
     for (const one of answered) {
       const doubt = this.#doubts.get(endpointName(one));
       if (doubt === undefined || one.age >= now - doubt.begun) continue;
       this.#doubts.delete(endpointName(one));
-      if (doubt.isCalibration && this.#isClosing(one, doubt.groups.some(isLossy))) {
+      const mayBeLost = doubt.isLate === true || doubt.groups.some(isLossy);
+      if (doubt.isCalibration && this.#isClosing(one, mayBeLost)) {
         isDue = this.#close(one, doubt.groups, doubt.begun) || isDue;
         continue;
       }
@@ -145,14 +168,14 @@ export class ProbeLog {
     return isDue;
   }
 
-  /** Counts a calibration that an answer to a client contradicts; true if these are enough. */
-  #isClosing(endpoint: TcpEndpoint, isLossy: boolean): boolean {
+  /** Counts a calibration that an answer to a client contradicts; true if these are enough. `mayBeLost`: its packets. */
+  #isClosing(endpoint: TcpEndpoint, mayBeLost: boolean): boolean {
     const name = endpointName(endpoint);
     const record = this.#records.get(name);
     if (record === undefined || record.isClosed) return true;
     const contradicted = record.contradicted + 1;
     this.#records.set(name, { ...record, contradicted });
-    return contradicted >= (isLossy ? CONTRADICTIONS.lossy : CONTRADICTIONS.usual);
+    return contradicted >= (mayBeLost ? CONTRADICTIONS.late : CONTRADICTIONS.usual);
   }
 
   /**
@@ -253,6 +276,14 @@ export class ProbeLog {
     const { cluster, name } = group;
     remember(this.#calibrations, name, { cluster, works, at, isDoubted: false });
   }
+}
+
+/** Clients that these groups have answered. */
+function clientsOf(groups: readonly Group[], answered: readonly Answered[]): Set<string> {
+  const own = answered.filter((one) =>
+    groups.some(({ members }) => members.has(endpointName(one))),
+  );
+  return new Set(own.map(({ client }) => client));
 }
 
 /** Sets an entry, and drops the oldest ones beyond a limit. */

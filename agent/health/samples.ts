@@ -12,7 +12,7 @@ const MOST = { samples: ENOUGH_PROBES, siblings: 4, witnesses: 3 };
 /** Groups that were never calibrated: where so many do not answer, their cluster does not. */
 const ENOUGH_GROUPS = 4;
 /** Milliseconds for which an accepted probe shows that a group is alive whose clients are not admitted. */
-const WITNESS_MS = 30_000;
+const WITNESS_MS = 5_000;
 /** Answers among which witnesses are looked for. */
 const MOST_ANSWERED = 256;
 
@@ -49,7 +49,7 @@ export class Samples {
     const since = clock.now() - WITNESS_MS;
     const siblings = groups.flatMap((group) => {
       const reach = probes.reachOf(group);
-      if (reach !== "works" && reach !== "assumed") return [];
+      if (reach !== "works" && (reach !== "assumed" || ofStrangers)) return [];
       const free = [...group.members.values()].filter(
         (one) =>
           !taken.has(endpointName(one)) &&

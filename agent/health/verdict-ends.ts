@@ -44,8 +44,8 @@ export const PROBE: BackoffBounds = { min: 1_000, max: 10_000 };
 const MOVED_MS = 500;
 /** Endpoints that the kernel remembers while clients try them again. A namespace has an eighth: with all of its 64 groups it would leave others no room. */
 const MOST_REMEMBERED = { all: 4_096, ofNamespace: 512 };
-/** Endpoints that are probed at once of a silent cluster or group, and of a part of a group. */
-const MOST_PROBED = { ofWhole: 4, ofPart: 8 };
+/** Endpoints of a silent cluster, and of a group or a part of it, that are probed at once. */
+const MOST_PROBED = { ofCluster: 4, ofGroup: 8 };
 
 /** An endpoint that clients try again: it was shown silent, and has not answered since. */
 interface Remembered {
@@ -192,12 +192,12 @@ export class VerdictEnds {
 
   /** Probes what is silent: some endpoints, of a group those that were not probed for longest. */
   async revisit(verdict: Verdict, watched: WatchedEndpoints): Promise<void> {
-    const { clock, random } = this.#options;
+    const { clock, probes, random } = this.#options;
     const { inOrder, targets } = this.#targetsOf(verdict, watched);
     const alive = await this.#accepting(verdict, targets, watched);
     const now = clock.now();
     // Of a part, each has to be probed soon: nobody calls those that are alive.
-    const isKnown = inOrder.every((one) => this.#probedAt(one) >= verdict.since);
+    const isKnown = inOrder.every((one) => probes.probedAt(one) >= verdict.since);
     verdict.probes = !verdict.isPartial || isKnown ? verdict.probes + 1 : 1;
     verdict.probeAt = now + backoff(verdict.probes, PROBE, random());
     // A refusal does not end it: where a cluster boots, servers start after the network.
@@ -209,19 +209,19 @@ export class VerdictEnds {
 
   /** What of a verdict is probed now, and all that may be. */
   #targetsOf(verdict: Verdict, watched: WatchedEndpoints) {
-    const { probes } = this.#options;
-    const { cluster, except, scope, endpoints, isPartial, members } = verdict;
-    const { ofPart, ofWhole } = MOST_PROBED;
-    const samples = scope === "cluster" ? watched.sample(cluster, ofWhole, new Set(), except) : [];
+    const { probes, random } = this.#options;
+    const { cluster, except, scope, endpoints, members } = verdict;
+    const { ofCluster, ofGroup } = MOST_PROBED;
+    const samples =
+      scope === "cluster" ? watched.sample(cluster, ofCluster, new Set(), except) : [];
     if (samples.length > 0) return { inOrder: samples, targets: samples };
     const inOrder = (members.length > 0 ? members : [...endpoints.values()].slice(0, 1))
       .filter((one) => watched.mayProbe(cluster, one) && !probes.isPending(one))
-      .toSorted((a, b) => this.#probedAt(a) - this.#probedAt(b));
-    return { inOrder, targets: inOrder.slice(0, isPartial ? ofPart : ofWhole) };
-  }
-
-  #probedAt(one: TcpEndpoint): number {
-    return this.#options.probes.records.get(endpointName(one))?.ended ?? Number.NEGATIVE_INFINITY;
+      // At random among those that never were: neighbours in a list may be on the same dead node.
+      .map((one) => ({ one, probedAt: probes.probedAt(one), chance: random() }))
+      .toSorted((a, b) => a.probedAt - b.probedAt || a.chance - b.chance)
+      .map(({ one }) => one);
+    return { inOrder, targets: inOrder.slice(0, ofGroup) };
   }
 
   /** Probes these endpoints of a verdict; returns those that accept. */
