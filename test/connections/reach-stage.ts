@@ -266,7 +266,9 @@ export class ReachStage implements AsyncDisposable {
   async finish(client: string, service: string): Promise<Attempt[]> {
     await this.#stopClients();
     const all = this.#attempts.get(`${client} ${service}`) ?? [];
-    return all.filter(({ begun, error }) => error !== undefined && begun > this.#broken);
+    const lost = all.filter(({ begun, error }) => error !== undefined && begun > this.#broken);
+    if (lost.length > 0) console.error(`${service}, broken at ${this.#broken}:\n${this.agent.log}`);
+    return lost;
   }
 
   async #stopClients(): Promise<void> {
