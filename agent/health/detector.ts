@@ -72,6 +72,7 @@ export class Detector {
         reachOf: (group) => probes.reachOf(group),
         isSeen: (group) => probes.isBlind(group),
         isLossy: (group) => this.isLossy(group),
+        mayBeLate: (group) => this.#late.mayBeLate(group, now),
         hasExpired: (name) =>
           verdicts.hasExpired(name, now) || verdicts.ofGroup(name)?.isPartial === false,
         shownAt: (one) => ends.shownAt(one),

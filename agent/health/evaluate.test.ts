@@ -29,6 +29,7 @@ function findings(accepted: number) {
     reachOf: () => "assumed",
     isSeen: () => false,
     isLossy: () => false,
+    mayBeLate: () => false,
     waitedOf: () => 4_000,
     hasExpired: () => false,
     shownAt: () => undefined,

@@ -17,6 +17,8 @@ export interface Picture {
   readonly isSeen: (group: Group) => boolean;
   /** True if connections of the group's namespace to its cluster were answered late in the last minute. */
   readonly isLossy: (group: Group) => boolean;
+  /** True if one was in the last ten minutes. */
+  readonly mayBeLate: (group: Group) => boolean;
   /** Milliseconds for which this client has waited for an answer. */
   readonly waitedOf: (one: Overdue, client: string) => number;
   /** True if the last verdict of this name ended without an answer, or if the group of this name has one: its endpoints may be others by now. */
@@ -90,8 +92,11 @@ const MANY_SYNS = 10;
 const MANY_SYNS_MS = 1_500;
 /** Of first SYNs, the part that is repeated at least after 1.5 s where nothing answers. */
 const MIN_REPEATED = 0.25;
-/** Repeated SYNs of one slow client, and milliseconds since the first of them. Its next SYN leaves 7 s after the first (Linux before 6.5). */
-const SLOW = { repeats: 2, ms: 2_250 };
+/**
+ * Repeated SYNs of one slow client, and milliseconds since the first of them, before its next SYN leaves, which is to go elsewhere: 3 s after the first one, and 7 s where
+ * answers may be late (Linux before 6.5). Where none was in ten minutes, one repeated SYN suffices: with one lost packet in a thousand, two SYNs are lost once in 250,000 times.
+ */
+const SLOW = { usual: { repeats: 1, ms: GIVEN_UP_MS }, late: { repeats: 2, ms: 2_250 } };
 /** Overdue endpoints that show a silent group. Where a third of it is dead, such as a zone, so many are hit once in 81 times. */
 const MIN_TRIED = 4;
 /** Milliseconds without an answer after which few witnesses suffice to clients that were never answered: before their SYN at 7 s, which goes elsewhere then. */
@@ -266,7 +271,8 @@ function reasonOf(one: Overdue, context: Context): Reason {
   }
   if (strangers !== undefined) return strangers;
   if (mayBeUnseen([one], context)) return "too-few-syns";
-  const isSlow = one.repeats >= SLOW.repeats && one.repeatedAge >= SLOW.ms;
+  const slow = context.mayBeLate(group) ? SLOW.late : SLOW.usual;
+  const isSlow = one.repeats >= slow.repeats && one.repeatedAge >= slow.ms;
   // An attempt needs no proof that the endpoint has died: two SYNs, so that the third one goes elsewhere.
   const isAttempt = context.shownAt(one) !== undefined;
   const isEnough = isMany([one], context) || ((isSlow || isAttempt) && !context.isLossy(group));
@@ -307,7 +313,7 @@ function isSuspect({ age, syns, repeats, repeatedAge }: Overdue): boolean {
 /** So many SYNs that loss is excluded. Where answers were late, they may be again. */
 function isMany(tried: readonly Overdue[], { group, isLossy }: Context): boolean {
   const sent = tried.reduce((sum, { syns, repeats }) => sum + syns + repeats, 0);
-  const least = isLossy(group) ? ANSWER_MS + SLOW.ms : MANY_SYNS_MS;
+  const least = isLossy(group) ? ANSWER_MS + SLOW.late.ms : MANY_SYNS_MS;
   return sent >= MANY_SYNS && tried.some(({ age }) => age >= least);
 }
 

@@ -1,26 +1,34 @@
-import type { Answered, Overdue } from "./evidence.ts";
+import { type Answered, isLate, type Overdue } from "./evidence.ts";
 import { endpointName } from "./verdict.ts";
 import type { Group } from "./watched-endpoints.ts";
 
 /** Milliseconds for which a late answer counts. */
-const KEPT_MS = 60_000;
-/** Late answers that show a lossy path; those of one outage count once. */
-const LOSSY = 2;
+const KEPT_MS = 600_000;
+/** Late answers in so many milliseconds that show a lossy path, each to a repeated SYN that a check has seen; those of one outage count once. */
+const LOSSY = { answers: 2, ms: 60_000 };
 /** Milliseconds within which late answers are of one outage. */
 const OUTAGE_MS = 3_000;
+/** Milliseconds after a SYN, about: TCP repeats it then (RFC 6298, 2.1), and an answer is to the repeated one. */
+const REPEATED_MS = 950;
 
-/** A client that waits for an endpoint's answer to a repeated SYN. */
+/** A client that waits for an endpoint's answer. */
 interface Waiting {
   readonly paths: ReadonlySet<string>;
+  readonly since: number;
   /** When it was last seen to wait. */
   readonly at: number;
+  /** True if a repeated SYN was seen. */
+  readonly isRepeated: boolean;
 }
+
+/** An answer, or several of one outage. */
+type Late = Pick<Waiting, "at" | "isRepeated">;
 
 /** Clients that were answered after their SYN was repeated: the path to a cluster loses packets. By namespace and cluster, because a tenant may repeat SYNs as it likes. */
 export class LateAnswers {
   /** By endpoint and client. They are kept for a while: a verdict deletes their SYNs, and the answer may arrive all the same. */
   #waiting = new Map<string, Waiting>();
-  readonly #times = new Map<string, number[]>();
+  readonly #late = new Map<string, readonly Late[]>();
 
   /** True if answers of the next check matter. */
   get any(): boolean {
@@ -38,36 +46,56 @@ export class LateAnswers {
   }): void {
     const { now, passed } = picture;
     const next = new Map<string, Waiting>();
-    for (const one of picture.overdue) {
+    for (const one of picture.overdue.filter(isLate)) {
       const name = endpointName(one);
-      if (one.repeats === 0) continue;
       const listing = picture.groups.filter(({ members }) => members.has(name));
       const paths = new Set(listing.map(pathOf));
-      for (const client of one.clients) next.set(`${name} ${client}`, { paths, at: now });
+      // All SYNs are those of an only client.
+      const first = one.clients.length === 1 ? now - one.age : now;
+      for (const client of one.clients) {
+        const pair = `${name} ${client}`;
+        const since = this.#waiting.get(pair)?.since ?? first;
+        next.set(pair, { paths, since, at: now, isRepeated: one.repeats > 0 });
+      }
     }
     for (const one of picture.answered) {
       const pair = `${endpointName(one)} ${one.client}`;
       if (next.has(pair) || one.age > passed) continue;
-      for (const path of this.#waiting.get(pair)?.paths ?? []) this.#add(path, now);
+      const waiting = this.#waiting.get(pair);
       this.#waiting.delete(pair);
+      if (waiting === undefined) continue;
+      const { isRepeated, paths, since } = waiting;
+      if (!isRepeated && now - one.age - since < REPEATED_MS) continue;
+      for (const path of paths) this.#add(path, { at: now, isRepeated });
     }
     for (const [pair, one] of this.#waiting)
       if (now - one.at < OUTAGE_MS && !next.has(pair)) next.set(pair, one);
-    for (const [path, times] of this.#times)
-      if (times.every((at) => now - at >= KEPT_MS)) this.#times.delete(path);
+    for (const [path, all] of this.#late)
+      if (all.every(({ at }) => now - at >= KEPT_MS)) this.#late.delete(path);
     this.#waiting = next;
   }
 
+  /** True if so much is lost that several SYNs in a row may be. */
   isLossy(group: Group, now: number): boolean {
-    const times = this.#times.get(pathOf(group)) ?? [];
-    return times.filter((at) => now - at < KEPT_MS).length >= LOSSY;
+    const lately = this.#of(group).filter((one) => one.isRepeated && now - one.at < LOSSY.ms);
+    return lately.length >= LOSSY.answers;
   }
 
-  #add(path: string, now: number): void {
-    const times = (this.#times.get(path) ?? []).filter((at) => now - at < KEPT_MS);
-    const last = times.at(-1);
-    if (last === undefined || now - last >= OUTAGE_MS) times.push(now);
-    this.#times.set(path, times);
+  /** True if an answer was late in the last ten minutes: two SYNs in a row may be lost. */
+  mayBeLate(group: Group, now: number): boolean {
+    return this.#of(group).some(({ at }) => now - at < KEPT_MS);
+  }
+
+  #of(group: Group): readonly Late[] {
+    return this.#late.get(pathOf(group)) ?? [];
+  }
+
+  #add(path: string, late: Late): void {
+    const all = (this.#late.get(path) ?? []).filter(({ at }) => late.at - at < KEPT_MS);
+    const last = all.at(-1);
+    if (last === undefined || late.at - last.at >= OUTAGE_MS) all.push(late);
+    else if (late.isRepeated) all.splice(-1, 1, { ...last, isRepeated: true });
+    this.#late.set(path, all);
   }
 }
 
