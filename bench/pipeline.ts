@@ -14,6 +14,7 @@ const NODE = nodeFact({ clusterSetCidrs: [cidr("241.0.0.0/8")] });
 const COMMON = {
   family: "IPv4",
   clusterSetCidrs: [cidr("241.0.0.0/8")],
+  explicitVipCidrs: [],
   masquerade: { mode: "off-cluster", podCidrs: NODE.podCidrs },
 } as const;
 

@@ -11,6 +11,8 @@ import type { Requirements } from "./requirements.ts";
 export interface BackendConfig {
   /** One range per family or two; at least one. */
   readonly clusterSetCidrs: readonly Cidr[];
+  /** Where there may be VIPs outside of these. */
+  readonly explicitVipCidrs: readonly Cidr[];
   readonly podCidrs: readonly Cidr[];
   readonly masquerade: Masquerade;
   readonly iptablesFlavour: "auto" | "nft" | "legacy";

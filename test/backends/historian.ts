@@ -22,9 +22,10 @@ import { openDataplane, removeAll } from "./open-backend.ts";
 const [, , title = "", word = "", seed = "", numRuns = ""] = process.argv;
 const tested = backendTitled(title);
 const family = FAMILIES.find((one) => one === word) ?? assert.fail(word);
-const { clusterSetCidrs, masquerade } = optionsOf(family);
+const { clusterSetCidrs, explicitVipCidrs, masquerade } = optionsOf(family);
 const pure = tested.pure(family);
 const dataplane = await openDataplane(tested, family, clusterSetCidrs, {
+  explicitVipCidrs,
   masquerade: masquerade.mode,
   podCidrs: masquerade.podCidrs,
 });

@@ -85,7 +85,7 @@ function foreignChangesOf(flavour: Flavour, family: Family): ForeignChanges {
   const input = (...lines: readonly string[]) =>
     `printf '%s\n' ${[...lines, "COMMIT"].map((line) => `'${line}'`).join(" ")} | ${restore} --noflush`;
   const jump = (table: string, chain: string, verb: string) => {
-    const own = `s|^-A (${chain} .*${range} .* -j CSP-[G2f].*)|${verb} \\1|p`;
+    const own = `s|^-A (${chain} .*${range} .* -j CSP-[GS].*)|${verb} \\1|p`;
     return `{ echo '*${table}'; ${save} -t ${table} | sed -nE '${own}' | head -n 1; echo COMMIT; } | ${restore} --noflush`;
   };
   return {

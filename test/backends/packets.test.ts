@@ -256,7 +256,8 @@ describe("the packet table, with real connections", () => {
 async function program(one: PacketCase, programmer: Programmer): Promise<void> {
   const node = one.node(homeFact());
   const plan = planOf(modelOf(one.objects, node), node);
-  const config = { masquerade: one.masquerade, podCidrs: node.podCidrs };
+  const { explicitVipCidrs, podCidrs } = node;
+  const config = { masquerade: one.masquerade, podCidrs, explicitVipCidrs };
   for (const family of FAMILIES) {
     const clusterSetCidrs = ofFamily(node.clusterSetCidrs, family);
     const services = [...plan].map(

@@ -22,6 +22,7 @@ export function cidr(text: string): Cidr {
 export function backendConfig(...clusterSetCidrs: readonly string[]): BackendConfig {
   return {
     clusterSetCidrs: clusterSetCidrs.map(cidr),
+    explicitVipCidrs: [],
     podCidrs: [],
     masquerade: "none",
     iptablesFlavour: "auto",

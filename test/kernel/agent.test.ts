@@ -42,7 +42,7 @@ test("another ClusterSet CIDR and another masquerading replace those of an earli
   const agent = on.agent([...pods, "--clusterset-cidr", "240.0.0.0/7", "--masquerade", "remote"]);
   await agent.start();
   const rules = await node.exec(["iptables-save"]);
-  assert.match(rules, /-A PREROUTING -d 240\.0\.0\.0\/7 .* -j CSP-240\.0\.0\.0\/7\n/);
+  assert.match(rules, /-A PREROUTING -d 240\.0\.0\.0\/7 .* -j CSP-SERVICES\n/);
   assert.match(rules, /"masquerade remote" -j MASQUERADE/);
   assert.doesNotMatch(rules, /241\.0\.0\.0\/8|masquerade all/);
   await agent.stop();

@@ -59,7 +59,7 @@ function accepting<Content, Commands extends Transaction>(
 
 const BACKENDS = {
   iptables: () =>
-    accepting(new Iptables({ ...OPTIONS, flavour: "nft" }), (commands) =>
+    accepting(new Iptables({ ...OPTIONS, explicitVipCidrs: [], flavour: "nft" }), (commands) =>
       commands.pieces().map((piece) => piece.split("\n-A ").length - 1),
     ),
   ipvs: () =>

@@ -23,6 +23,7 @@ const node = homeFact();
 const OPTIONS = {
   family: "IPv4",
   clusterSetCidrs: ofFamily(node.clusterSetCidrs, "IPv4"),
+  explicitVipCidrs: ofFamily(node.explicitVipCidrs, "IPv4"),
   masquerade: { mode: "none", podCidrs: node.podCidrs },
 } as const;
 

@@ -79,7 +79,9 @@ export function wanted(
 ): Changes<Rules> {
   const clusterSetCidrs = ofFamily(node.clusterSetCidrs, family);
   const policy = { mode: masquerade, podCidrs: node.podCidrs };
-  const layout = new IptablesLayout({ family, clusterSetCidrs, masquerade: policy });
+  const explicitVipCidrs = ofFamily(node.explicitVipCidrs, family);
+  const options = { family, clusterSetCidrs, explicitVipCidrs, masquerade: policy };
+  const layout = new IptablesLayout(options);
   const ruleset = new DesiredServices(layout);
   setAll(ruleset, services, family);
   return finished(ruleset.take());

@@ -70,7 +70,7 @@ export class PreflightStage {
       const table = new KernelTable(
         new Iptables({
           family,
-          clusterSetCidrs: [cidr(range)],
+          ...{ clusterSetCidrs: [cidr(range)], explicitVipCidrs: [] },
           flavour: this.#flavour,
           masquerade: { mode: "none", podCidrs: [] },
           within: this.#node.within,

@@ -25,7 +25,8 @@ import { mutated } from "../generators/mutations.ts";
 const V4 = String.raw`(?:\d{1,3}\.){3}\d{1,3}`;
 const V6 = "[0-9a-f:]{2,39}";
 const RANGE = String.raw`(?:${V4}/\d{1,2}|${V6}/\d{1,3})`;
-const MASKED = `(?:${V4}/(?:1|${V4})|${V6}/(?:1|${V6}))`;
+const DIGITS = `(?:${V4}/${V4}|${V6}/${V6})`;
+const MASKED = `(?:${DIGITS}|${V4}/1|${V6}/1)`;
 const CHAIN = "CSP-[-A-Za-z0-9./]{1,24}";
 const COMMENT = `-m comment --comment (?:[-A-Za-z0-9]{1,255}|"[-A-Za-z0-9_/:. ]{1,255}")`;
 const PROTOCOL = "(?:tcp|udp|sctp)";
@@ -34,7 +35,7 @@ const LIST = String.raw`--name CSP-[-a-z0-9.:]{1,180} --mask (?:255\.255\.255\.2
 const CHANCE = String.raw`-m statistic --mode random --probability 0\.\d{11}`;
 const DNAT = String.raw`-j DNAT --to-destination (?:${V4}|\[${V6}\]):${PORT}`;
 const MASQUERADE = "-j MASQUERADE --random-fully";
-const ORIGINAL = `-m conntrack --ctstate DNAT(?: --ctorigdst (?:${RANGE}|${V4}|${V6}))?`;
+const ORIGINAL = `-m conntrack --ctstate DNAT --ctorigdst (?:${RANGE}|${V4}|${V6})`;
 const NOT_LED_HERE = "-m conntrack ! --ctstate RELATED,ESTABLISHED,DNAT";
 
 const LINES = [
@@ -43,7 +44,7 @@ const LINES = [
   String.raw`:${CHAIN} - \[0:0\]`,
   `-X ${CHAIN}`,
   // Dispatch.
-  `-A ${CHAIN} -d ${RANGE} -g ${CHAIN}`,
+  `-A ${CHAIN} -d ${DIGITS} -g ${CHAIN}`,
   `-A ${CHAIN} -d ${RANGE} -p ${PROTOCOL} -m ${PROTOCOL} --dport ${PORT} ${COMMENT} (?:-g ${CHAIN}|-j RETURN)`,
   // A service.
   `-A ${CHAIN} -p ${PROTOCOL} ${COMMENT} -m recent --update --seconds \\d{1,5} --reap ${LIST} ${DNAT}`,
@@ -59,11 +60,11 @@ const LINES = [
   `-A ${CHAIN} -m conntrack --ctstate NEW ${COMMENT} -j REJECT --reject-with icmp6?-port-unreachable`,
   `-A ${CHAIN} ${COMMENT} -j DROP`,
   // Jumps.
-  `-I (?:FORWARD|OUTPUT) 1(?: -d ${RANGE})? ${NOT_LED_HERE} ${COMMENT} -j ${CHAIN}`,
-  `-I (?:FORWARD|OUTPUT|PREROUTING) 1(?: -d ${RANGE})? ${COMMENT} -j ${CHAIN}`,
+  `-I (?:FORWARD|OUTPUT) 1 -d ${RANGE} ${NOT_LED_HERE} ${COMMENT} -j ${CHAIN}`,
+  `-I (?:FORWARD|OUTPUT|PREROUTING) 1 -d ${RANGE} ${COMMENT} -j ${CHAIN}`,
   `-I POSTROUTING 1 ${ORIGINAL} ${COMMENT} -j ${CHAIN}`,
-  `-D (?:FORWARD|OUTPUT)(?: -d ${RANGE})? ${NOT_LED_HERE} ${COMMENT} -j ${CHAIN}`,
-  `-D (?:FORWARD|OUTPUT|PREROUTING)(?: -d ${RANGE})? ${COMMENT} -j ${CHAIN}`,
+  `-D (?:FORWARD|OUTPUT) -d ${RANGE} ${NOT_LED_HERE} ${COMMENT} -j ${CHAIN}`,
+  `-D (?:FORWARD|OUTPUT|PREROUTING) -d ${RANGE} ${COMMENT} -j ${CHAIN}`,
   `-D POSTROUTING ${ORIGINAL} ${COMMENT} -j ${CHAIN}`,
 ].map((line) => new RegExp(`^${line}$`));
 
@@ -158,7 +159,8 @@ test("for any object, iptables-restore gets only lines of our grammar, in the ri
       for (const family of FAMILIES) {
         const clusterSetCidrs = ofFamily(node.clusterSetCidrs, family);
         const masquerade = { mode: "off-cluster", podCidrs: node.podCidrs } as const;
-        const options = { family, clusterSetCidrs, masquerade };
+        const explicitVipCidrs = ofFamily(node.explicitVipCidrs, family);
+        const options = { family, clusterSetCidrs, explicitVipCidrs, masquerade };
         const backend = pureTable(new IptablesLayout(options));
         const ruleset = backend.ruleset();
         const services: VirtualService[] = [];
@@ -230,7 +232,7 @@ function meantEntries(services: readonly VirtualService[], of: (vip: string) => 
 }
 
 test("the grammar rejects a foreign line", () => {
-  const own = "*nat\n:CSP-A - [0:0]\n-A CSP-A -d 241.0.0.0/8 -g CSP-B\nCOMMIT\n";
+  const own = "*nat\n:CSP-A - [0:0]\n-A CSP-A -d 0.0.0.9/0.0.0.15 -g CSP-B\nCOMMIT\n";
   assert.deepEqual(foreignLines(own), []);
   assert.deepEqual(foreignLines(`${own}-A INPUT -j ACCEPT\n`), ["-A INPUT -j ACCEPT"]);
   assert.deepEqual(foreignLines('-A CSP-A -m comment --comment "a" -j ACCEPT" -j DROP\n'), [

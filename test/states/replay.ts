@@ -52,8 +52,9 @@ export type AnyPure = Pure<any, any>;
 /** What the guard and the masquerade of a family depend on. */
 export function optionsOf(family: Family, ranges = NODE.clusterSetCidrs) {
   const clusterSetCidrs = ofFamily(ranges, family);
+  const explicitVipCidrs = ofFamily(NODE.explicitVipCidrs, family);
   const masquerade = { mode: "remote", podCidrs: NODE.podCidrs } as const;
-  return { family, clusterSetCidrs, masquerade };
+  return { family, clusterSetCidrs, explicitVipCidrs, masquerade };
 }
 
 export function pureIptables(

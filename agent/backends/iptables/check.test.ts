@@ -15,7 +15,8 @@ import { foundOf, SaveParser } from "./listing.ts";
 import { BASES, isJump, type Jump, TABLES } from "./object-id.ts";
 import { digestOf } from "./rules.ts";
 
-const OPTIONS = { family: "IPv4", masquerade: { mode: "none", podCidrs: [] } } as const;
+const MASQUERADE = { mode: "none", podCidrs: [] } as const;
+const OPTIONS = { family: "IPv4", explicitVipCidrs: [], masquerade: MASQUERADE } as const;
 
 const TO_A: Jump = "nat OUTPUT -d 241.0.0.0/8 -m comment --comment clusterset-proxy -j CSP-A";
 const TO_GUARD: Jump =

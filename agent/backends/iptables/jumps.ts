@@ -1,7 +1,9 @@
-import type { Family } from "../../../api/address.ts";
-import { EXPLICIT, GUARD, GUARD_EXPLICIT, MASQUERADE } from "./chain-name.ts";
+import type { Cidr } from "../../../api/cidr.ts";
+import type { Part } from "../objects.ts";
+import { GUARD, GUARD_EXPLICIT, MASQUERADE, MASQUERADE_EXPLICIT, SERVICES } from "./chain-name.ts";
 import type { Jump } from "./object-id.ts";
 import { comment, wasAddressedTo } from "./rule.ts";
+import type { Rules } from "./rules.ts";
 
 /** Marks our rules in the built-in chains. */
 const MARK = comment("clusterset-proxy");
@@ -32,39 +34,25 @@ export function parseJumpDigest(digest: string): JumpState {
   return { copies: Number(copies), behind: words.length === 0 ? undefined : words.join(" ") };
 }
 
-/** The jumps for the ClusterSet CIDR: DNAT for incoming and local connections, masquerading, and the guard. */
-export function baseJumps(range: string, dispatch: string, family: Family): Jump[] {
-  return [
-    `filter FORWARD -d ${range} ${MARK} -j ${GUARD}`,
-    `filter OUTPUT -d ${range} ${MARK} -j ${GUARD}`,
-    ...natJumps(range, dispatch, family),
-  ];
+/** The jumps for a ClusterSet CIDR: DNAT for incoming and local connections, masquerading, and the guard. */
+export function clusterSetJumps(range: Cidr): Part<Rules>[] {
+  return jumpsOf(range, `${MARK} -j ${GUARD}`, MASQUERADE);
 }
 
-/** The jumps for one explicit VIP. */
-export function explicitJumps(vip: string, family: Family): Jump[] {
-  return [
-    `filter FORWARD -d ${vip} ${NOBODY_ELSES} ${MARK} -j ${GUARD_EXPLICIT}`,
-    `filter OUTPUT -d ${vip} ${NOBODY_ELSES} ${MARK} -j ${GUARD_EXPLICIT}`,
-    ...natJumps(vip, EXPLICIT, family),
-  ];
+/** The jumps for a range in which there may be explicit VIPs. Most of its addresses are no VIPs. */
+export function explicitJumps(range: Cidr): Part<Rules>[] {
+  return jumpsOf(range, `${NOBODY_ELSES} ${MARK} -j ${GUARD_EXPLICIT}`, MASQUERADE_EXPLICIT);
 }
 
-/** The jumps to the three trees for many explicit VIPs. */
-export function treeJumps(dispatch: string, masquerade: string, guard: string): Jump[] {
-  return [
-    `filter FORWARD ${NOBODY_ELSES} ${MARK} -j ${guard}`,
-    `filter OUTPUT ${NOBODY_ELSES} ${MARK} -j ${guard}`,
-    `nat PREROUTING ${MARK} -j ${dispatch}`,
-    `nat OUTPUT ${MARK} -j ${dispatch}`,
-    `nat POSTROUTING -m conntrack --ctstate DNAT ${MARK} -j ${masquerade}`,
+function jumpsOf(range: Cidr, guarded: string, masquerade: string): Part<Rules>[] {
+  // iptables-save omits a range that contains every address.
+  const to = range.bits === 0 ? "" : `-d ${range.text} `;
+  const jumps: readonly Jump[] = [
+    `filter FORWARD ${to}${guarded}`,
+    `filter OUTPUT ${to}${guarded}`,
+    `nat PREROUTING ${to}${MARK} -j ${SERVICES}`,
+    `nat OUTPUT ${to}${MARK} -j ${SERVICES}`,
+    `nat POSTROUTING ${wasAddressedTo(range.text, range.family)} ${MARK} -j ${masquerade}`,
   ];
-}
-
-function natJumps(range: string, dispatch: string, family: Family): Jump[] {
-  return [
-    `nat PREROUTING -d ${range} ${MARK} -j ${dispatch}`,
-    `nat OUTPUT -d ${range} ${MARK} -j ${dispatch}`,
-    `nat POSTROUTING ${wasAddressedTo(range, family)} ${MARK} -j ${MASQUERADE}`,
-  ];
+  return jumps.map((id) => ({ id, digest: ONCE, content: [] }));
 }

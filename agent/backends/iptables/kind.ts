@@ -1,4 +1,5 @@
 import { FAMILIES, type Family } from "../../../api/address.ts";
+import { ofFamily } from "../../../api/cidr.ts";
 import { PROTOCOLS } from "../../../api/protocol.ts";
 import { codeOf } from "../../../common/errors.ts";
 import type { Logger } from "../../../common/log.ts";
@@ -57,7 +58,8 @@ export const iptables: BackendKind = {
   },
 };
 
-function ready({ masquerade: mode, podCidrs }: BackendConfig, flavour: Flavour): ReadyBackend {
+function ready(config: BackendConfig, flavour: Flavour): ReadyBackend {
+  const { masquerade: mode, podCidrs } = config;
   const trials = new ExtensionTrials(flavour);
   const commits = flavour === "nft" ? { commits: new NftCommits() } : {};
   return {
@@ -66,6 +68,7 @@ function ready({ masquerade: mode, podCidrs }: BackendConfig, flavour: Flavour):
     open: (family, clusterSetCidrs, options) => ({
       dataplane: new Iptables({
         ...{ family, clusterSetCidrs, masquerade: { mode, podCidrs } },
+        explicitVipCidrs: ofFamily(config.explicitVipCidrs, family),
         ...{ flavour, ...options, ...commits },
       }),
       reader: heldReader(flavour, family),

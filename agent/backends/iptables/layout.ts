@@ -7,7 +7,7 @@ import { type Change, type Held, type Part, PLAIN } from "../objects.ts";
 import { renderGuard, renderHairpin, renderMasquerade } from "./base-chains.ts";
 import { OWN, serviceChain } from "./chain-name.ts";
 import { IptablesCommands } from "./commands.ts";
-import { parseJumpDigest } from "./jumps.ts";
+import { clusterSetJumps, explicitJumps, parseJumpDigest } from "./jumps.ts";
 import { BASES, baseOf, isJump } from "./object-id.ts";
 import { IptablesRendering, type RulesOptions } from "./rendering.ts";
 import { chainPart, type Rules } from "./rules.ts";
@@ -23,11 +23,13 @@ export class IptablesLayout implements Layout<Rules, IptablesCommands> {
   readonly #options: RulesOptions;
 
   constructor(options: RulesOptions) {
-    const { family, masquerade } = options;
+    const { family, masquerade, clusterSetCidrs, explicitVipCidrs } = options;
     this.#options = options;
     const nat = [renderHairpin(family), renderMasquerade(masquerade, family)];
     const guard = renderGuard(family);
     this.base = [
+      ...explicitVipCidrs.flatMap(explicitJumps),
+      ...clusterSetCidrs.flatMap(clusterSetJumps),
       ...nat.map(({ name, rules }) => chainPart(`nat ${name}`, rules)),
       chainPart(`filter ${guard.name}`, guard.rules),
     ];

@@ -215,7 +215,8 @@ test("reads the import of each VIP and port from the rules for it", () => {
     ],
   );
   const layout = new IptablesLayout({
-    ...{ family: "IPv4", clusterSetCidrs: [], masquerade: { mode: "none", podCidrs: [] } },
+    ...{ family: "IPv4", clusterSetCidrs: [], explicitVipCidrs: [] },
+    masquerade: { mode: "none", podCidrs: [] },
   });
   const programmed = layout.programmed(held);
   assert.deepEqual([[...programmed.destinations].length, programmed.size], [3, 1]);

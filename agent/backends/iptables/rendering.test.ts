@@ -1,25 +1,31 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import fc from "fast-check";
 import type { ObjectKey } from "../../../api/names.ts";
 import { pureTable } from "../../../test/doubles/pure-table.ts";
 import { cidr } from "../../../test/generators/facts.ts";
+import { forAll } from "../../../test/generators/for-all.ts";
 import { virtualService } from "../../../test/generators/services.ts";
 import type { PlannedEndpoint, VirtualService } from "../../plan/virtual-service.ts";
 import { finished } from "../backend.ts";
 import type { DesiredServices } from "../kernel-table.ts";
 import type { Held } from "../objects.ts";
+import { Buckets } from "./buckets.ts";
 import { IptablesLayout } from "./layout.ts";
 import type { Rules } from "./rules.ts";
 
 const CHAIN = "CSP-SVC-ZXRW4YYXZOJNWMBM";
 const HERE: PlannedEndpoint = { address: "10.1.0.1", port: 8080, cluster: "c1" };
 
-const BACKEND = pureTable(
-  new IptablesLayout({
-    ...{ family: "IPv4", clusterSetCidrs: [cidr("241.0.0.0/8")] },
-    masquerade: { mode: "none", podCidrs: [] },
-  }),
-);
+const backend = (...explicitVipCidrs: readonly string[]) =>
+  pureTable(
+    new IptablesLayout({
+      ...{ family: "IPv4", clusterSetCidrs: [cidr("241.0.0.0/8")] },
+      explicitVipCidrs: explicitVipCidrs.map(cidr),
+      masquerade: { mode: "none", podCidrs: [] },
+    }),
+  );
+const BACKEND = backend();
 
 function diff(held: Held, ruleset: DesiredServices<Rules>) {
   return finished(BACKEND.diff(held, finished(ruleset.take())));
@@ -27,29 +33,18 @@ function diff(held: Held, ruleset: DesiredServices<Rules>) {
 
 /** A ruleset and the kernel that follows it. */
 class Stage {
-  readonly ruleset = BACKEND.ruleset();
+  readonly ruleset: DesiredServices<Rules>;
   readonly held: Held = new Map();
+
+  constructor(...explicitVipCidrs: readonly string[]) {
+    this.ruleset = backend(...explicitVipCidrs).ruleset();
+  }
 
   /** The present transaction, without the rules that compare source and destination. */
   text(): string {
     const tx = diff(this.held, this.ruleset);
     tx.settle(this.held);
     return tx.toString().replace(/^-A CSP-HAIRPIN .*\n/gm, "");
-  }
-
-  /** `count` explicit VIPs, one for each import. */
-  explicit(count: number): string {
-    for (let i = 0; i < 20; i++) {
-      const service = virtualService({ importKey: `demo/e${i}`, vips: [`198.51.100.${i * 9}`] });
-      this.ruleset.set(`demo/e${i}`, i < count ? [service] : []);
-    }
-    return this.text();
-  }
-
-  chains(infix: string): string[] {
-    return [...this.held.keys()]
-      .filter((key) => /^\S+ CSP-\S+$/.test(key) && key.includes(` CSP-${infix}`))
-      .sort();
   }
 }
 
@@ -66,13 +61,13 @@ describe("the first take", () => {
 -I FORWARD 1 -d 241.0.0.0/8 -m comment --comment clusterset-proxy -j CSP-GUARD
 COMMIT
 *nat
-:CSP-241.0.0.0/8 - [0:0]
 :CSP-HAIRPIN - [0:0]
 :CSP-MASQUERADE - [0:0]
+:CSP-SERVICES - [0:0]
 -A CSP-MASQUERADE -m comment --comment hairpin -j CSP-HAIRPIN
 -I POSTROUTING 1 -m conntrack --ctstate DNAT --ctorigdst 241.0.0.0/8 -m comment --comment clusterset-proxy -j CSP-MASQUERADE
--I OUTPUT 1 -d 241.0.0.0/8 -m comment --comment clusterset-proxy -j CSP-241.0.0.0/8
--I PREROUTING 1 -d 241.0.0.0/8 -m comment --comment clusterset-proxy -j CSP-241.0.0.0/8
+-I OUTPUT 1 -d 241.0.0.0/8 -m comment --comment clusterset-proxy -j CSP-SERVICES
+-I PREROUTING 1 -d 241.0.0.0/8 -m comment --comment clusterset-proxy -j CSP-SERVICES
 COMMIT
 `,
     );
@@ -84,16 +79,20 @@ COMMIT
     const nat = stage.text().split("*nat\n")[1];
     assert.equal(
       nat,
-      `:CSP-241.0.0.0/8 - [0:0]
-:CSP-HAIRPIN - [0:0]
+      `:CSP-HAIRPIN - [0:0]
 :CSP-MASQUERADE - [0:0]
+:CSP-SERVICES - [0:0]
+:CSP-SERVICES-0a - [0:0]
+:CSP-SERVICES-a - [0:0]
 :${CHAIN} - [0:0]
--A CSP-241.0.0.0/8 -d 241.0.0.10/32 -p tcp -m tcp --dport 80 -m comment --comment "demo/serve:http" -g ${CHAIN}
 -A CSP-MASQUERADE -m comment --comment hairpin -j CSP-HAIRPIN
+-A CSP-SERVICES -d 0.0.0.10/0.0.0.15 -g CSP-SERVICES-a
+-A CSP-SERVICES-0a -d 241.0.0.10/32 -p tcp -m tcp --dport 80 -m comment --comment "demo/serve:http" -g ${CHAIN}
+-A CSP-SERVICES-a -d 0.0.0.10/0.0.0.255 -g CSP-SERVICES-0a
 -A ${CHAIN} -p tcp -m comment --comment "demo/serve:http local c1" -j DNAT --to-destination 10.1.0.1:8080
 -I POSTROUTING 1 -m conntrack --ctstate DNAT --ctorigdst 241.0.0.0/8 -m comment --comment clusterset-proxy -j CSP-MASQUERADE
--I OUTPUT 1 -d 241.0.0.0/8 -m comment --comment clusterset-proxy -j CSP-241.0.0.0/8
--I PREROUTING 1 -d 241.0.0.0/8 -m comment --comment clusterset-proxy -j CSP-241.0.0.0/8
+-I OUTPUT 1 -d 241.0.0.0/8 -m comment --comment clusterset-proxy -j CSP-SERVICES
+-I PREROUTING 1 -d 241.0.0.0/8 -m comment --comment clusterset-proxy -j CSP-SERVICES
 COMMIT
 `,
     );
@@ -125,9 +124,9 @@ COMMIT
     assert.equal(
       stage.text(),
       `*nat
-:CSP-241.0.0.0/8 - [0:0]
+:CSP-SERVICES-0a - [0:0]
 :${CHAIN} - [0:0]
--A CSP-241.0.0.0/8 -d 241.0.0.10/32 -p tcp -m tcp --dport 80 -m comment --comment "demo/serve:http no-endpoint" -j RETURN
+-A CSP-SERVICES-0a -d 241.0.0.10/32 -p tcp -m tcp --dport 80 -m comment --comment "demo/serve:http no-endpoint" -j RETURN
 -X ${CHAIN}
 COMMIT
 `,
@@ -146,7 +145,7 @@ test("a VIP that passes from one import to another leads to the new one, in any 
     stage.ruleset.set("demo/old", [old]);
     if (order === "old first") stage.ruleset.set("demo/young", []);
     const text = stage.text();
-    assert.match(text, /-A CSP-241\.0\.0\.0\/8 -d 241\.0\.0\.10\/32 .*"demo\/old:http"/, order);
+    assert.match(text, /-A CSP-SERVICES-0a -d 241\.0\.0\.10\/32 .*"demo\/old:http"/, order);
     assert.doesNotMatch(text, /demo\/young/, order);
   }
 });
@@ -159,38 +158,86 @@ test("a VIP that has passed to another import goes with that one", () => {
   stage.ruleset.set("demo/old", []);
   const text = stage.text();
   assert.match(text, /^-X CSP-SVC-/m);
-  assert.match(text, /^:CSP-241\.0\.0\.0\/8 - /m, "no rule leads to the deleted chain");
+  assert.match(text, /^-X CSP-SERVICES-0a$/m, "no rule leads to the deleted chain");
   assert.doesNotMatch(text, / -g CSP-SVC-/);
 });
 
-test("17 VIPs that share no more than the CIDR become 16, and the chain of the CIDR stays", () => {
-  const stage = new Stage();
-  for (let i = 0; i < 17; i++) {
-    const service = virtualService({ importKey: `demo/s${i}`, vips: [`241.${i * 12}.0.1`] });
-    stage.ruleset.set(`demo/s${i}`, [service]);
-  }
-  assert.match(stage.text(), /-A CSP-241\.0\.0\.0\/8 -d 241\.0\.0\.0\/12 -g CSP-241\.0\.0\.0\/12/);
-  stage.ruleset.set("demo/s3", []);
-  const text = stage.text();
-  assert.doesNotMatch(text, /-X CSP-241\.0\.0\.0\/8$/m);
-  assert.equal(text.match(/^-A CSP-241\.0\.0\.0\/8 .* --dport /gm)?.length, 16);
-  assert.deepEqual(stage.chains("241."), ["nat CSP-241.0.0.0/8"]);
+test("an explicit VIP is guarded before it is dispatched, and removed in reverse order; the jumps are to its range, and stay", () => {
+  const stage = new Stage("198.51.100.0/24", "0.0.0.0/0");
+  const lines = stage.text().split("\n");
+  const jumps = lines.filter((line) => /^-I .*(EXPLICIT|SERVICES)/.test(line));
+  assert.deepEqual(
+    jumps.map((line) => line.replace(/ -m comment --comment \S+/, "")),
+    [
+      "-I OUTPUT 1 -m conntrack ! --ctstate RELATED,ESTABLISHED,DNAT -j CSP-GUARD-EXPLICIT",
+      "-I FORWARD 1 -m conntrack ! --ctstate RELATED,ESTABLISHED,DNAT -j CSP-GUARD-EXPLICIT",
+      "-I OUTPUT 1 -d 198.51.100.0/24 -m conntrack ! --ctstate RELATED,ESTABLISHED,DNAT -j CSP-GUARD-EXPLICIT",
+      "-I FORWARD 1 -d 198.51.100.0/24 -m conntrack ! --ctstate RELATED,ESTABLISHED,DNAT -j CSP-GUARD-EXPLICIT",
+      "-I OUTPUT 1 -d 241.0.0.0/8 -j CSP-SERVICES",
+      "-I PREROUTING 1 -d 241.0.0.0/8 -j CSP-SERVICES",
+      "-I POSTROUTING 1 -m conntrack --ctstate DNAT --ctorigdst 0.0.0.0/0 -j CSP-MASQ-EXPLICIT",
+      "-I OUTPUT 1 -j CSP-SERVICES",
+      "-I PREROUTING 1 -j CSP-SERVICES",
+      "-I POSTROUTING 1 -m conntrack --ctstate DNAT --ctorigdst 198.51.100.0/24 -j CSP-MASQ-EXPLICIT",
+      "-I OUTPUT 1 -d 198.51.100.0/24 -j CSP-SERVICES",
+      "-I PREROUTING 1 -d 198.51.100.0/24 -j CSP-SERVICES",
+    ],
+  );
+  stage.ruleset.set("demo/serve", [virtualService({ vips: ["198.51.100.137"], endpoints: [] })]);
+  const rule = '198.51.100.137/32 -p tcp -m tcp --dport 80 -m comment --comment "demo/serve:http';
+  const added = stage.text();
+  assert.match(added, /^\*filter\n(.*\n)*COMMIT\n\*nat\n/);
+  for (const line of [
+    "-A CSP-GUARD-EXPLICIT-9 -d 0.0.0.137/0.0.0.255 -g CSP-GUARD-EXPLICIT-89",
+    `-A CSP-GUARD-EXPLICIT-89 -d ${rule} nearest-ready" -g CSP-GUARD`,
+    "-A CSP-MASQ-EXPLICIT -m conntrack --ctstate DNAT --ctorigdst 198.51.100.137 -g CSP-MASQUERADE",
+    `-A CSP-SERVICES-89 -d ${rule} nearest-ready" -j RETURN`,
+  ])
+    assert.ok(added.includes(`\n${line}\n`), line);
+  stage.ruleset.set("demo/serve", []);
+  const parts = stage.text().split(/^\*(?:filter|nat)$/m);
+  assert.deepEqual(
+    [parts.length, ...parts.map((part) => /^-X/m.test(part))],
+    [4, false, false, true, true],
+  );
 });
 
-describe("explicit VIPs", () => {
-  test("are guarded before they are dispatched, and removed in reverse order", () => {
-    const stage = new Stage();
-    stage.explicit(16);
-    const [grow, shrink] = [stage.explicit(17), stage.explicit(16)];
-    for (const text of [grow, shrink]) {
-      const tables = text.match(/^\*.*$/gm);
-      assert.deepEqual(tables, ["*filter", "*nat", "*filter"]);
-      const [added = "", , removed = ""] = text.split(/^\*.*$/m).slice(1);
-      assert.doesNotMatch(added, /^-[DX] /m);
-      assert.doesNotMatch(removed, /^-[IA] /m);
+/** Some share chains. */
+const vip = fc.stringMatching(/^f10[0-3]00[01][0-2]$/);
+
+test("a VIP's rules are at the end of one path of chains, each chain has a VIP, and the order of changes leaves no trace", () =>
+  forAll([fc.array(vip, { maxLength: 80 })], (toggles) => {
+    const empty = () => new Buckets("nat CSP-SERVICES");
+    const take = (from: Buckets, to: Map<string, readonly string[]>) => {
+      for (const [id, rules] of from.take())
+        if (rules === undefined) to.delete(id);
+        else to.set(id, rules);
+      return to;
+    };
+    const [present, buckets] = [new Set<string>(), empty()];
+    const chains = take(buckets, new Map());
+    for (const one of toggles) {
+      const isGone = present.delete(one);
+      if (!isGone) present.add(one);
+      buckets.set(one, isGone ? undefined : [one]);
+      const fresh = empty();
+      for (const other of [...present].reverse()) fresh.set(other, [other]);
+      assert.deepEqual(take(buckets, chains), take(fresh, new Map()));
     }
-  });
-});
+    const leaves = [...present].map((one) => one.slice(-2));
+    const digits = new Set([...leaves, ...leaves.map((leaf) => leaf.slice(-1))]);
+    assert.equal(chains.size, 1 + digits.size);
+    for (const one of present) {
+      const [leaf, mid] = [one.slice(-2), one.slice(-1)];
+      const name = "CSP-SERVICES";
+      for (const rule of [
+        `${name} -d 0.0.0.${Number(`0x${mid}`)}/0.0.0.15 -g ${name}-${mid}`,
+        `${name}-${mid} -d 0.0.0.${Number(`0x${leaf}`)}/0.0.0.255 -g ${name}-${leaf}`,
+        `${name}-${leaf} ${one}`,
+      ])
+        assert.equal([...chains.values()].flat().filter((text) => text === `-A ${rule}`).length, 1);
+    }
+  }));
 
 const SERVICES = 400;
 

@@ -1,17 +1,14 @@
-import { type Family, isAddress, parseAddress } from "../../../api/address.ts";
-import { type Cidr, contains } from "../../../api/cidr.ts";
+import { addressFromHex, type Family, isAddress, parseAddress } from "../../../api/address.ts";
+import { type Cidr, containsAny } from "../../../api/cidr.ts";
 import type { VirtualService } from "../../plan/virtual-service.ts";
 import type { MasqueradePolicy, SetOptions } from "../backend.ts";
 import type { Rendering } from "../dataplane.ts";
 import type { Changes, Part } from "../objects.ts";
-import { prefixChain } from "./chain-name.ts";
-import { renderNode, type TreeStyle, treeChain } from "./dispatch.ts";
-import { ExplicitVips } from "./explicit-vips.ts";
-import { baseJumps, ONCE } from "./jumps.ts";
-import type { Jump } from "./object-id.ts";
-import { PrefixTree } from "./prefix-tree.ts";
+import { Buckets } from "./buckets.ts";
+import { GUARD_EXPLICIT, MASQUERADE, MASQUERADE_EXPLICIT, SERVICES } from "./chain-name.ts";
 import { recentPrefixes } from "./recent-lists.ts";
-import { leadOn, renderEntry, renderService } from "./render.ts";
+import { guardEntry, leadOn, renderEntry, renderService } from "./render.ts";
+import { host, wasAddressedTo } from "./rule.ts";
 import { chainPart, linesOf, type Objects, type Rules } from "./rules.ts";
 
 /** What the rules of one family depend on, besides the services. */
@@ -19,35 +16,25 @@ export interface RulesOptions {
   readonly family: Family;
   /** The ClusterSet CIDRs of the family. */
   readonly clusterSetCidrs: readonly Cidr[];
+  /** The ranges of the family in which there may be VIPs outside the ClusterSet CIDRs. */
+  readonly explicitVipCidrs: readonly Cidr[];
   readonly masquerade: MasqueradePolicy;
-}
-
-/**
- * The dispatch tree of the VIPs in one ClusterSet CIDR. No other tree has a chain of the same name, even if one range is a part of the
- * other: each chain below a root has a VIP that only its range contains.
- */
-interface RangeTree {
-  readonly range: Cidr;
-  readonly tree: PrefixTree;
-  readonly style: TreeStyle;
 }
 
 /** Characters of rules that are kept in memory until they are written. */
 const MOST_KEPT = 1_000_000;
 
-const NO_RULES: readonly string[] = [];
-
 /**
- * The rules of services, as chains and jumps. A service has a chain of its own, and a part of each of its VIPs: the rules that lead there. VIPs are no
- * objects of the kernel. They share the chains of dispatch trees, whose shape depends on all VIPs, and VIPs outside the ClusterSet CIDRs have jumps.
+ * The rules of services, as chains. A service has a chain of its own, and a part of each of its VIPs: the rules that lead there. VIPs are no objects
+ * of the kernel: their rules share chains (`Buckets`).
  */
 export class IptablesRendering implements Rendering<Rules> {
   readonly #options: RulesOptions;
-  /** The rules of each VIP. */
-  readonly #entries = new Map<string, readonly string[]>();
-  readonly #inside: readonly RangeTree[];
-  readonly #explicit: ExplicitVips;
-  #jumps: readonly Jump[] = [];
+  readonly #dispatch = new Buckets(`nat ${SERVICES}`);
+  /** Of explicit VIPs. */
+  readonly #guard = new Buckets(`filter ${GUARD_EXPLICIT}`);
+  /** Of explicit VIPs, one after the other: iptables loses a mask of `--ctorigdst` (1.8.9). */
+  readonly #masquerade = new Buckets(`nat ${MASQUERADE_EXPLICIT}`, []);
   /** Characters of the rules of services since the last `join`. */
   #size = 0;
   #lastMade:
@@ -56,13 +43,6 @@ export class IptablesRendering implements Rendering<Rules> {
 
   constructor(options: RulesOptions) {
     this.#options = options;
-    const entries = (vip: string) => this.#entries.get(vip) ?? [];
-    this.#inside = options.clusterSetCidrs.map((range) => {
-      const root = prefixChain("", range.text);
-      const style = { root, infix: "", match: (match: string) => `-d ${match}`, entries };
-      return { range, tree: new PrefixTree(), style };
-    });
-    this.#explicit = new ExplicitVips(options.family, entries);
   }
 
   parts(services: readonly VirtualService[], { again, kept = [] }: SetOptions): Part<Rules>[] {
@@ -79,8 +59,14 @@ export class IptablesRendering implements Rendering<Rules> {
       else if (part !== "kept") this.#setVip(id, part && linesOf(part.content));
       yield;
     }
-    yield* this.#putTrees(complete, joined);
-    if (this.#explicit.take(complete, joined)) this.#putJumps(joined);
+    const isExplicit = this.#options.explicitVipCidrs.length > 0;
+    const explicit = isExplicit ? [this.#guard, this.#masquerade] : [];
+    for (const buckets of [this.#dispatch, ...explicit]) {
+      for (const [id, rules] of buckets.take()) {
+        joined.set(id, rules && chainPart(id, rules));
+        yield;
+      }
+    }
     return { complete, objects: joined, keeps };
   }
 
@@ -101,45 +87,13 @@ export class IptablesRendering implements Rendering<Rules> {
     return this.#lastMade.rules;
   }
 
-  #setVip(vip: string, rules: readonly string[] | undefined): void {
-    const before = this.#entries.get(vip);
-    if (rules === undefined) {
-      if (this.#entries.delete(vip)) this.#treeOf(vip).delete(vip);
-      return;
-    }
-    if (before !== undefined && isSame(before, rules)) return;
-    this.#entries.set(vip, rules);
-    if (before === undefined) this.#treeOf(vip).add(vip);
-    else this.#treeOf(vip).touch(vip);
-  }
-
-  #treeOf(vip: string): Pick<PrefixTree, "add" | "delete" | "touch"> {
-    const address = { family: this.#options.family, text: "", hex: vip };
-    return this.#inside.find(({ range }) => contains(range, address))?.tree ?? this.#explicit;
-  }
-
-  *#putTrees(complete: boolean, objects: Objects): Generator<void, void> {
-    const { family } = this.#options;
-    for (const { tree, style } of this.#inside) {
-      const touched = tree.takeTouched();
-      for (const prefix of complete ? tree.prefixes() : touched) {
-        const id = `nat ${treeChain(prefix, style, family)}` as const;
-        const rules = renderNode(tree, prefix, style, family);
-        objects.set(id, rules && chainPart(id, rules));
-        yield;
-      }
-    }
-  }
-
-  #putJumps(objects: Objects): void {
-    const { family } = this.#options;
-    const own = this.#inside.flatMap(({ range, style }) =>
-      baseJumps(range.text, style.root, family),
-    );
-    const before = this.#jumps;
-    this.#jumps = [...this.#explicit.jumps(), ...own];
-    for (const id of before) objects.set(id, undefined);
-    for (const id of this.#jumps) objects.set(id, { id, digest: ONCE, content: NO_RULES });
+  #setVip(vip: string, entries: readonly string[] | undefined): void {
+    const { family, clusterSetCidrs } = this.#options;
+    this.#dispatch.set(vip, entries);
+    if (containsAny(clusterSetCidrs, { family, text: "", hex: vip })) return;
+    const was = wasAddressedTo(host(addressFromHex(vip).text, family), family);
+    this.#guard.set(vip, entries?.map(guardEntry));
+    this.#masquerade.set(vip, entries && [`${was} -g ${MASQUERADE}`]);
   }
 }
 
@@ -175,8 +129,4 @@ function vipsOf(
   }
   const importKey = all[0]?.importKey;
   return [...entries].map(([id, rules]) => ({ id, digest: "", importKey, content: rules.sort() }));
-}
-
-function isSame(a: readonly string[], b: readonly string[]): boolean {
-  return a.length === b.length && a.every((text, i) => text === b[i]);
 }
