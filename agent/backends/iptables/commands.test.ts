@@ -88,16 +88,10 @@ COMMIT
         "nat CSP-a": [],
         [B]: [],
         "nat CSP-C": undefined,
-        "nat CSP-241.0.0.0/8": [],
+        "nat CSP-A.B/C": [],
       }),
     ).toString();
-    assert.deepEqual(text.match(/^:\S+/gm), [
-      ":CSP-241.0.0.0/8",
-      ":CSP-B",
-      ":CSP-C",
-      ":CSP-D",
-      ":CSP-a",
-    ]);
+    assert.deepEqual(text.match(/^:\S+/gm), [":CSP-A.B/C", ":CSP-B", ":CSP-C", ":CSP-D", ":CSP-a"]);
   });
 
   test("deletes other chains only if the changes are complete", () => {

@@ -152,17 +152,17 @@ test("reads only our chains and jumps from a node's table", () => {
 :INPUT ACCEPT [0:0]
 :OUTPUT ACCEPT [0:0]
 :POSTROUTING ACCEPT [0:0]
-:CSP-241.0.0.0/8 - [0:0]
+:CSP-SERVICES - [0:0]
 :CSP-EMPTY - [0:0]
 :KUBE-SERVICES - [0:0]
 :KUBE-SVC-CSP-FAKE - [0:0]
 -A PREROUTING -m comment --comment "kubernetes service portals" -j KUBE-SERVICES
--A PREROUTING -d 241.0.0.0/8 -m comment --comment clusterset-proxy -j CSP-241.0.0.0/8
--A OUTPUT -d 241.0.0.0/8 -m comment --comment clusterset-proxy -j CSP-241.0.0.0/8
--A CSP-241.0.0.0/8 -d 241.0.0.10/32 -p tcp -m tcp --dport 80 -m comment --comment "demo/serve:http" -j RETURN
--A CSP-241.0.0.0/8 -d 241.0.0.11/32 -j RETURN
+-A PREROUTING -d 241.0.0.0/8 -m comment --comment clusterset-proxy -j CSP-SERVICES
+-A OUTPUT -d 241.0.0.0/8 -m comment --comment clusterset-proxy -j CSP-SERVICES
+-A CSP-SERVICES -d 241.0.0.10/32 -p tcp -m tcp --dport 80 -m comment --comment "demo/serve:http" -j RETURN
+-A CSP-SERVICES -d 241.0.0.11/32 -j RETURN
 -A KUBE-SERVICES -d 10.96.0.1/32 -p tcp -m tcp --dport 443 -j KUBE-SVC-CSP-FAKE
--A KUBE-SERVICES -j CSP-241.0.0.0/8
+-A KUBE-SERVICES -j CSP-SERVICES
 -A KUBE-SERVICES -g CSP-EMPTY
 COMMIT
 # Completed on Sat Nov 21 10:00:00 2026
@@ -171,37 +171,28 @@ COMMIT
     [...parsed(text)].map(([id, { digest }]) => [id, digest]),
     [
       [
-        "nat CSP-241.0.0.0/8",
+        "nat CSP-SERVICES",
         digestOf([
-          '-A CSP-241.0.0.0/8 -d 241.0.0.10/32 -p tcp -m tcp --dport 80 -m comment --comment "demo/serve:http" -j RETURN',
-          "-A CSP-241.0.0.0/8 -d 241.0.0.11/32 -j RETURN",
+          '-A CSP-SERVICES -d 241.0.0.10/32 -p tcp -m tcp --dport 80 -m comment --comment "demo/serve:http" -j RETURN',
+          "-A CSP-SERVICES -d 241.0.0.11/32 -j RETURN",
         ]),
       ],
       ["nat CSP-EMPTY", digestOf([])],
-      [
-        "nat PREROUTING -d 241.0.0.0/8 -m comment --comment clusterset-proxy -j CSP-241.0.0.0/8",
-        "1",
-      ],
-      ["nat OUTPUT -d 241.0.0.0/8 -m comment --comment clusterset-proxy -j CSP-241.0.0.0/8", "1"],
-      ["nat KUBE-SERVICES -j CSP-241.0.0.0/8", "1"],
+      ["nat PREROUTING -d 241.0.0.0/8 -m comment --comment clusterset-proxy -j CSP-SERVICES", "1"],
+      ["nat OUTPUT -d 241.0.0.0/8 -m comment --comment clusterset-proxy -j CSP-SERVICES", "1"],
+      ["nat KUBE-SERVICES -j CSP-SERVICES", "1"],
       ["nat KUBE-SERVICES -g CSP-EMPTY", "1"],
     ],
   );
 });
 
 test("reads the import of each VIP and port from the rules for it", () => {
-  const chains = [
-    "CSP-241.0.0.0/8",
-    "CSP-EXPLICIT",
-    "CSP-fd00:241../108",
-    "CSP-HAIRPIN",
-    "CSP-SVC-A",
-  ];
+  const chains = ["CSP-SERVICES", "CSP-SERVICES-04", "CSP-SERVICES-07", "CSP-HAIRPIN", "CSP-SVC-A"];
   const text = [
     ...chains.map((name) => `:${name} - [0:0]`),
-    '-A CSP-241.0.0.0/8 -d 241.0.0.10/32 -p tcp -m tcp --dport 80 -m comment --comment "demo/serve:http" -g CSP-SVC-A',
-    '-A CSP-EXPLICIT -d 1.2.3.4/32 -p udp -m udp --dport 53 -m comment --comment "demo/dns:dns no-endpoint" -j RETURN',
-    "-A CSP-fd00:241../108 -d fd00:241::7/128 -p tcp -m tcp --dport 80 -m comment --comment demo/six:80 -g CSP-SVC-B",
+    '-A CSP-SERVICES -d 241.0.0.10/32 -p tcp -m tcp --dport 80 -m comment --comment "demo/serve:http" -g CSP-SVC-A',
+    '-A CSP-SERVICES-04 -d 1.2.3.4/32 -p udp -m udp --dport 53 -m comment --comment "demo/dns:dns no-endpoint" -j RETURN',
+    "-A CSP-SERVICES-07 -d fd00:241::7/128 -p tcp -m tcp --dport 80 -m comment --comment demo/six:80 -g CSP-SVC-B",
     "-A CSP-HAIRPIN -s 0.0.0.0/0.0.0.1 -d 0.0.0.1/0.0.0.1 -j RETURN",
     '-A CSP-SVC-A -p tcp -m comment --comment "demo/serve:http local c1" -j DNAT --to-destination 10.1.0.7:80',
   ].join("\n");

@@ -6,8 +6,8 @@ import { BASES, type ChainKey, type Jump } from "./object-id.ts";
 const JUMPS: readonly Jump[] = [
   "filter FORWARD -d 241.0.0.0/8 -m comment --comment clusterset-proxy -j CSP-GUARD",
   "filter OUTPUT -d 241.0.0.0/8 -m comment --comment clusterset-proxy -j CSP-GUARD",
-  "nat PREROUTING -d 241.0.0.0/8 -m comment --comment clusterset-proxy -j CSP-241.0.0.0/8",
-  "nat OUTPUT -d 241.0.0.0/8 -m comment --comment clusterset-proxy -j CSP-241.0.0.0/8",
+  "nat PREROUTING -d 241.0.0.0/8 -m comment --comment clusterset-proxy -j CSP-SERVICES",
+  "nat OUTPUT -d 241.0.0.0/8 -m comment --comment clusterset-proxy -j CSP-SERVICES",
   "nat POSTROUTING -m conntrack --ctstate DNAT --ctorigdst 241.0.0.0/8 -m comment --comment clusterset-proxy -j CSP-MASQUERADE",
 ];
 

@@ -33,9 +33,8 @@ describe("a foreign rule", () => {
 });
 
 const JUMPS = {
-  PREROUTING:
-    "nat PREROUTING -d 241.0.0.0/8 -m comment --comment clusterset-proxy -j CSP-241.0.0.0/8",
-  OUTPUT: "nat OUTPUT -d 241.0.0.0/8 -m comment --comment clusterset-proxy -j CSP-241.0.0.0/8",
+  PREROUTING: "nat PREROUTING -d 241.0.0.0/8 -m comment --comment clusterset-proxy -j CSP-SERVICES",
+  OUTPUT: "nat OUTPUT -d 241.0.0.0/8 -m comment --comment clusterset-proxy -j CSP-SERVICES",
   POSTROUTING:
     "nat POSTROUTING -m conntrack --ctstate DNAT --ctorigdst 241.0.0.0/8 -j CSP-MASQUERADE",
   FORWARD: "filter FORWARD -d 241.0.0.0/8 -m comment --comment clusterset-proxy -j CSP-GUARD",
@@ -93,7 +92,7 @@ describe("before DNAT, a rule takes packets from our jump", () => {
       "-j MARK --set-xmark 0x4000/0x4000",
       "-j LOG --log-prefix ACCEPT",
       '-m comment --comment "a \\"b\\" -j ACCEPT" -j LOG --log-prefix "-j ACCEPT "',
-      "-j CSP-EXPLICIT",
+      "-j CSP-SERVICES-04",
       "-p tcp",
     ],
     [

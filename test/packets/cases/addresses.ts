@@ -12,7 +12,7 @@ const FAR = "demo/far";
 const HTTP = { name: "http", port: 80, protocol: "TCP" } as const;
 const V6 = { family: "IPv6" } as const;
 
-/** More explicit VIPs than get jumps of their own, scattered and close together. */
+/** Explicit VIPs, scattered and close together. */
 const MANY_EXPLICIT: readonly string[] = [
   VIPS.explicit,
   ...[...Array(16).keys()].map((i) => `198.51.100.${i * 7 + 1}`),
@@ -48,12 +48,12 @@ const BESIDE = [
 
 const OLD_RANGES = "241.0.0.0/8,fd00:241::/108";
 const NEW_RANGES = "242.0.0.0/8,fd00:242::/108";
-/** More VIPs in each range than one chain dispatches. */
+/** Many VIPs in each range. */
 const SCATTERED = ["241", "242"].flatMap((first) =>
   [...Array(17).keys()].map((i) => `${first}.${i * 9}.${i * 7}.7`),
 );
 
-const TREE =
+const SPREAD =
   "241.0.0.1 241.0.0.14 241.0.0.16 241.0.1.1 241.0.15.254 241.0.16.1 241.255.255.254".split(" ");
 
 /** VIPs: how many, where, and of which family. */
@@ -63,8 +63,8 @@ export const ADDRESS_CASES: readonly PacketCase[] = [
     lead([VIPS.first, VIPS.second, VIPS.far]),
     arrive([VIPS.first, VIPS.second, VIPS.far]),
   ),
-  packetCase("VIPs in all parts of the prefix tree", lead(TREE), [
-    arrive(TREE),
+  packetCase("VIPs in all parts of a range, some with the same last digits", lead(SPREAD), [
+    arrive(SPREAD),
     flows(CLIENT, http("241.0.0.15", "241.0.17.1", "241.128.0.1"), "refused"),
   ]),
   packetCase("an explicit VIP outside the ClusterSet CIDR", lead([VIPS.explicit]), [
