@@ -44,6 +44,21 @@ function keptBy({ protocol, keeps }: VirtualService, endpoints: string): string 
   return all === endpoints ? endpoints : all;
 }
 
+/** A VIP (`Address.hex`), protocol and port as one text. */
+export function destinationOf(vip: string, protocol: Protocol, port: number): string {
+  return `${vip} ${protocol} ${port}`;
+}
+
+/** The VIP of such a text. */
+export function vipOf(destination: string): string {
+  return destination.slice(0, destination.indexOf(" "));
+}
+
+/** The destinations of a port: one per VIP. */
+export function destinationsOf({ vips, protocol, port }: ProgrammedPort): string[] {
+  return vips.map((vip) => destinationOf(vip, protocol, port));
+}
+
 /** The words of such a list. */
 export function listOf(text: string): ReadonlySet<string> {
   return new Set(text === "" ? [] : text.split(" "));

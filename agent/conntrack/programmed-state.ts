@@ -2,8 +2,7 @@ import { type Cidr, contains } from "../../api/cidr.ts";
 import type { ObjectKey } from "../../api/names.ts";
 import type { Protocol } from "../../api/protocol.ts";
 import { type EndpointRemoval, PendingRemovals } from "./endpoint-removal.ts";
-import { destinationsOf, PortIndex, vipOf } from "./port-index.ts";
-import { listOf, loses, type ProgrammedPort } from "./programmed-port.ts";
+import { destinationsOf, listOf, loses, type ProgrammedPort, vipOf } from "./programmed-port.ts";
 import { EVERYTHING, mergeScopes, type ScanScope } from "./scan-scope.ts";
 
 /** What a destination is in the live state. */
@@ -13,6 +12,12 @@ export type Lookup =
   | { readonly kind: "gone"; readonly inRange: boolean }
   /** Not ours. */
   | { readonly kind: "foreign" };
+
+/** Ports of some imports, also by destination. */
+interface Ports {
+  readonly imports: Map<ObjectKey, readonly ProgrammedPort[]>;
+  readonly at: Map<string, ProgrammedPort>;
+}
 
 const FOREIGN: Lookup = { kind: "foreign" };
 /** Every unanswered TCP connection: a complete pass may have removed any endpoint. */
@@ -32,12 +37,12 @@ export interface Consequences {
 export class ProgrammedState {
   readonly removals = new PendingRemovals();
   readonly #ranges: readonly Cidr[];
-  #live = new PortIndex();
+  #live = noPorts();
   /** Ports of the transaction under way, and of one that failed: any of them may be live. */
-  #proposed: PortIndex | undefined;
-  #failed: PortIndex | undefined;
-  /** Ports whose rules stay although nobody proposes them: which endpoints these rules have is not known. */
-  readonly #kept = new PortIndex();
+  #proposed: Ports | undefined;
+  #failed: Ports | undefined;
+  /** Destinations whose rules stay although nobody proposes them: which endpoints these rules have is not known. */
+  readonly #kept = new Map<string, ProgrammedPort>();
   /** True after the first complete pass: before it, an unknown VIP may be live. */
   #complete = false;
   /** Destinations of explicit VIPs that were released, by this process or before its start, each with the number of its release: no range shows they were ours. */
@@ -56,8 +61,8 @@ export class ProgrammedState {
 
   /** The transaction under way gives one import these ports. They may take connections from now on. */
   propose(key: ObjectKey, ports: readonly ProgrammedPort[]): void {
-    this.#proposed ??= new PortIndex();
-    this.#proposed.set(key, ports);
+    this.#proposed ??= noPorts();
+    put(this.#proposed, key, ports);
   }
 
   /**
@@ -65,15 +70,15 @@ export class ProgrammedState {
    * without them.
    */
   keep(ports: readonly ProgrammedPort[]): void {
-    for (const port of ports)
-      for (const destination of destinationsOf(port)) this.#released.delete(destination);
-    for (const [key, own] of Map.groupBy(ports, ({ importKey }) => importKey))
-      this.#kept.set(key, own);
+    for (const [destination, port] of placesOf(ports)) {
+      this.#released.delete(destination);
+      this.#kept.set(destination, port);
+    }
   }
 
   /** The proposed ports are live, at a cost in proportion to them. `complete`: imports that were not proposed are gone. */
   accept(complete: boolean): Consequences {
-    const proposed = this.#proposed ?? new PortIndex();
+    const proposed = this.#proposed ?? noPorts();
     this.#proposed = undefined;
     // After a failure, the next transaction starts from what was read back and holds all that is desired.
     this.#failed = undefined;
@@ -88,25 +93,22 @@ export class ProgrammedState {
     this.#proposed = undefined;
   }
 
-  #replace(proposed: PortIndex): Consequences {
-    for (const destination of [...this.#live.destinations, ...this.#kept.destinations]) {
-      if (proposed.at(destination) === undefined) this.#release(destination);
-    }
-    for (const [key] of this.#kept.imports) this.#unkeep(key);
+  #replace(proposed: Ports): Consequences {
+    for (const destination of [...this.#live.at.keys(), ...this.#kept.keys()])
+      if (!proposed.at.has(destination)) this.#release(destination);
+    this.#kept.clear();
     this.#live = proposed;
     this.#complete = true;
-    for (const destination of this.#released.keys()) {
-      if (proposed.at(destination) !== undefined) this.#released.delete(destination);
-    }
+    for (const destination of proposed.at.keys()) this.#released.delete(destination);
     return { stale: EVERYTHING, removal: { scope: UNANSWERED } };
   }
 
-  #change(proposed: PortIndex): Consequences {
+  #change(proposed: Ports): Consequences {
     const before = new Map<string, ProgrammedPort>();
-    for (const [key] of proposed.imports) {
-      for (const port of this.#live.of(key)) {
-        for (const destination of destinationsOf(port)) before.set(destination, port);
-      }
+    for (const [key, ports] of proposed.imports) {
+      for (const [one, port] of placesOf(this.#live.imports.get(key))) before.set(one, port);
+      put(this.#live, key, ports);
+      if (ports.length === 0) this.#live.imports.delete(key);
     }
     const protocols = new Set<Protocol>();
     const vips = new Set<string>();
@@ -116,26 +118,22 @@ export class ProgrammedState {
     };
     const removed = new Map<string, string>();
     const silent = new Set<string>();
-    for (const [key, ports] of proposed.imports) {
-      this.#live.set(key, ports);
-      this.#live.drop(key);
-      for (const port of ports) {
-        for (const destination of destinationsOf(port)) {
-          this.#released.delete(destination);
-          const old = before.get(destination);
-          if (makesStale(old, port)) scan(destination, port);
-          if (old?.protocol !== "TCP") continue;
-          const left = answering(old.endpoints, port.unanswering);
-          if (left !== old.endpoints) silent.add(vipOf(destination));
-          if (loses(old.endpoints, port.endpoints)) removed.set(destination, left);
-        }
-      }
+    for (const [destination, port] of proposed.at) {
+      this.#released.delete(destination);
+      const old = before.get(destination);
+      if (makesStale(old, port)) scan(destination, port);
+      if (old?.protocol !== "TCP") continue;
+      const left = answering(old.endpoints, port.unanswering);
+      if (left !== old.endpoints) silent.add(vipOf(destination));
+      if (loses(old.endpoints, port.endpoints)) removed.set(destination, left);
     }
-    for (const [key] of proposed.imports)
-      for (const [destination, port] of this.#unkeep(key))
-        if (!before.has(destination)) before.set(destination, port);
+    for (const [destination, port] of this.#kept) {
+      if (!proposed.imports.has(port.importKey)) continue;
+      this.#kept.delete(destination);
+      if (!before.has(destination)) before.set(destination, port);
+    }
     for (const [destination, port] of before) {
-      if (this.#live.at(destination) !== undefined || port.protocol === "SCTP") continue;
+      if (this.#live.at.has(destination) || port.protocol === "SCTP") continue;
       this.#release(destination);
       // Established TCP connections stay: the import's policy has gone with the import.
       if (port.protocol === "TCP") removed.set(destination, port.endpoints);
@@ -157,7 +155,7 @@ export class ProgrammedState {
 
   /** What a destination is. */
   at(destination: string): Lookup {
-    const port = this.#live.at(destination);
+    const port = this.#live.at.get(destination);
     if (port !== undefined) return { kind: "port", port };
     const inRange = this.#complete && this.#inRange(destination);
     return inRange || this.#released.has(destination) ? { kind: "gone", inRange } : FOREIGN;
@@ -165,7 +163,7 @@ export class ProgrammedState {
 
   /** Ports that may be live at a destination besides what `at` returns. */
   uncommittedAt(destination: string): readonly ProgrammedPort[] {
-    return [this.#proposed, this.#failed].flatMap((index) => index?.at(destination) ?? []);
+    return [this.#proposed, this.#failed].flatMap((ports) => ports?.at.get(destination) ?? []);
   }
 
   /** Releases so far whose endpoints can answer no more, for `forget`. */
@@ -183,14 +181,6 @@ export class ProgrammedState {
     }
   }
 
-  /** The destinations of an import that were kept; from now on they are not. */
-  #unkeep(key: ObjectKey): (readonly [string, ProgrammedPort])[] {
-    const ports = this.#kept.of(key);
-    this.#kept.set(key, []);
-    this.#kept.drop(key);
-    return ports.flatMap((port) => destinationsOf(port).map((one) => [one, port] as const));
-  }
-
   #release(destination: string): void {
     if (!this.#inRange(destination)) this.#released.set(destination, ++this.#releases);
   }
@@ -203,6 +193,24 @@ export class ProgrammedState {
       return contains(range, { family, text: "", hex: vipOf(destination) });
     });
   }
+}
+
+function noPorts(): Ports {
+  return { imports: new Map(), at: new Map() };
+}
+
+/** Replaces the ports of one import. */
+function put({ imports, at }: Ports, key: ObjectKey, ports: readonly ProgrammedPort[]): void {
+  // A VIP may have moved to another import, which was set before this one.
+  for (const [destination] of placesOf(imports.get(key)))
+    if (at.get(destination)?.importKey === key) at.delete(destination);
+  imports.set(key, ports);
+  for (const [destination, port] of placesOf(ports)) at.set(destination, port);
+}
+
+/** The destinations of ports. */
+function placesOf(ports: readonly ProgrammedPort[] = []): (readonly [string, ProgrammedPort])[] {
+  return ports.flatMap((port) => destinationsOf(port).map((one) => [one, port] as const));
 }
 
 function removalOf(endpoints: ReadonlyMap<string, string>): EndpointRemoval {

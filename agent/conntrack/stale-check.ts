@@ -1,8 +1,7 @@
 import { isAddress, parseAddress } from "../../api/address.ts";
 import type { Reason } from "../../api/reasons.ts";
 import type { Entry } from "../system/conntrack/entry.ts";
-import { destinationOf } from "./port-index.ts";
-import { listOf } from "./programmed-port.ts";
+import { destinationOf, listOf } from "./programmed-port.ts";
 import type { Lookup, ProgrammedState } from "./programmed-state.ts";
 
 /** Why an entry is deleted. */

@@ -121,7 +121,7 @@ export const AGENT_RULES: readonly Rule[] = [
   },
   {
     files: [
-      "agent/conntrack/{endpoint-removal,port-index,programmed-port,programmed-state,recent-use,scan-scope,stale-check}.ts",
+      "agent/conntrack/{endpoint-removal,programmed-port,programmed-state,recent-use,scan-scope,stale-check}.ts",
     ],
     may: [
       "./",
