@@ -229,12 +229,14 @@ export class Reconcilers {
 
   /** Throws the API server's error. */
   async reconcile(kind: TaskKind, key: ObjectKey): Promise<void> {
-    const { completeness, isUnconfirmed, renewer } = this.#options;
+    const { completeness, isUnconfirmed, member, renewer } = this.#options;
     switch (kind) {
       case "export":
         if (isUnconfirmed(key)) return;
         if (renewer.isRegistered) {
-          await completeness.publish(key, () => this.#exporter.reconcile(key));
+          // An export that is invalid has no record.
+          const lacks = () => this.#exporter.outcome(key)?.valid === "Valid" && member.lacks(key);
+          await completeness.publish(key, () => this.#exporter.reconcile(key), lacks);
         } else if (renewer.rejection !== undefined || renewer.isElsewhere || this.#isNew(key)) {
           this.#exporter.postpone(key, renewer.rejection);
         }
