@@ -70,7 +70,7 @@ export class Applier {
 
   /**
    * Applies a manifest; `seen`: the object's present state, undefined if it does not exist. True if it was written.
-   * Throws an ApiFault; after a `write-conflict` the store is up to date.
+   * Throws an ApiFault; after a `write-conflict` the store is up to date. What another writer has reverted before fails as `overwritten` until a write has stayed.
    */
   apply(manifest: Manifest, seen: Seen | undefined): Promise<boolean> {
     return this.#write("content", manifest, seen);
@@ -123,10 +123,12 @@ export class Applier {
     const key = keyOf(manifest.metadata);
     const digest = DIGEST[part];
     const wanted = digest(manifest);
-    if (seen !== undefined && this.#isDone(part, key, wanted, seen[part])) return false;
-    if (this.#backoff[part].isPaused(key, manifest)) {
-      throw new ApiFault("overwritten", `Another writer reverts ${key} after each write`);
+    const backoff = this.#backoff[part];
+    if (seen !== undefined && this.#isDone(part, key, wanted, seen[part])) {
+      if (backoff.isContested(key, manifest)) throw overwritten(key);
+      return false;
     }
+    if (backoff.isPaused(key, manifest)) throw overwritten(key);
     const endAgain = this.#tryAgain(part, key, seen === undefined);
     const end = this.#options.store.beginWrite(key, { part, digest: wanted });
     const state = seen ?? this.#found.get(key);
@@ -134,11 +136,12 @@ export class Applier {
     try {
       const { object } = await this.#send(part, manifest, state);
       this.#noteHang(part, key, undefined);
-      this.#backoff[part].wrote(key, manifest);
+      backoff.wrote(key, manifest);
       const left = digest(object);
       if (left === wanted) this.#outcomes[part].delete(key);
       else this.#outcomes[part].set(key, { wanted, left });
       this.#options.informer()?.reflector.wrote(object);
+      if (backoff.isContested(key, manifest)) throw overwritten(key);
       return true;
     } catch (thrown) {
       this.#noteHang(part, key, thrown);
@@ -194,6 +197,10 @@ export class Applier {
     const { resource, writer, informer } = this.#options;
     return refresh(thrown, writer, resource, name, seen, informer()?.reflector);
   }
+}
+
+function overwritten(key: string): ApiFault {
+  return new ApiFault("overwritten", `Another writer reverts ${key} after each write`);
 }
 
 function keyOf({ namespace, name }: ObjectName): string {
