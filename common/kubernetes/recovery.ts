@@ -1,4 +1,5 @@
 import type { Clock } from "../clock.ts";
+import { SLOW_MS } from "../queue/hanging.ts";
 import { ApiFault, type FaultReason } from "./api-fault.ts";
 
 /** Milliseconds over which waiting clients are spread once a server has recovered. */
@@ -27,6 +28,11 @@ const REJECTIONS: ReadonlySet<FaultReason> = new Set([
 /** True for an ApiFault that a retry does not change, as long as nobody changes what causes it. PURE. */
 export function isRejection(thrown: unknown): thrown is ApiFault {
   return thrown instanceof ApiFault && REJECTIONS.has(thrown.reason);
+}
+
+/** True for a write that was rejected after seconds, as by a webhook that does not answer: others like it would take as long. PURE. */
+export function hasHung(thrown: unknown): thrown is ApiFault {
+  return isRejection(thrown) && thrown.took >= SLOW_MS;
 }
 
 /** A wait after a failure, in milliseconds. */

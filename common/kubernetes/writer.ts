@@ -143,7 +143,8 @@ export class ApiWriter {
   async #askNow(resource: ApiResource, request: ObjectRequest): Promise<Uint8Array> {
     const { clock, within = LONGEST_WRITE_MS } = this.#options;
     const limit = new AbortController();
-    const end = clock.now() + within;
+    const began = clock.now();
+    const end = began + within;
     // Not `deadline`: a stopped process may have lost the permission to write meanwhile.
     const cancel = clock.after(within, () =>
       limit.abort(new ApiFault("stalled", `Timed out after ${within / 1000} seconds`)),
@@ -164,6 +165,9 @@ export class ApiWriter {
         this.#served.set(name, version);
         return bytes;
       });
+    } catch (thrown) {
+      if (thrown instanceof ApiFault) thrown.took = clock.now() - began;
+      throw thrown;
     } finally {
       cancel();
     }

@@ -1,6 +1,7 @@
 import { isFields } from "../../api/parse/fields.ts";
 import type { Clock } from "../../common/clock.ts";
-import { ApiFault, type FaultReason, hasHung } from "../../common/kubernetes/api-fault.ts";
+import { ApiFault, type FaultReason } from "../../common/kubernetes/api-fault.ts";
+import { hasHung } from "../../common/kubernetes/recovery.ts";
 import type { ApiResource, ObjectName } from "../../common/kubernetes/resource.ts";
 import type { ApiObject, ApiWriter, ObjectState } from "../../common/kubernetes/writer.ts";
 import type { Manifest } from "../model/manifest.ts";
@@ -55,7 +56,7 @@ export class Applier {
     content: new Map(),
     status: new Map(),
   };
-  /** Operations that hung in a webhook when they were last tried, by object, and how that ended. */
+  /** Operations that hung when they were last tried, by object, and how that ended. */
   readonly #hung = new Map<string, ApiFault>();
   /** Of these, the namespaces of those that are being tried again. */
   readonly #again: string[] = [];
@@ -81,7 +82,7 @@ export class Applier {
     return this.#write("status", manifest, seen);
   }
 
-  /** True for an object whose last write or deletion hung in a webhook. */
+  /** True for an object whose last write or deletion hung. */
   hangs(key: string, operation: Operation = "content"): boolean {
     return this.#hung.has(`${operation} ${key}`);
   }
