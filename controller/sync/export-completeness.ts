@@ -1,7 +1,6 @@
 import { namesOf, type ObjectKey } from "../../api/names.ts";
 import type { Cancel, Clock } from "../../common/clock.ts";
-import { ApiFault } from "../../common/kubernetes/api-fault.ts";
-import { isRejection } from "../../common/kubernetes/recovery.ts";
+import { ApiFault, type FaultReason } from "../../common/kubernetes/api-fault.ts";
 import type { Exceptions } from "../model/facts.ts";
 import { MOST_EXCEPT_CHARACTERS } from "../model/limits.ts";
 import type { RegistryInformers } from "../stores/registry-informers.ts";
@@ -79,7 +78,7 @@ export class ExportCompleteness {
       await reconcile();
       this.#linger(key);
     } catch (thrown) {
-      if (!isLasting(thrown)) this.#due.add(key);
+      if (isOutage(thrown)) this.#due.add(key);
       else if (lacks()) this.#lacking.set(key, Number.POSITIVE_INFINITY);
       else this.#linger(key);
       throw thrown;
@@ -109,8 +108,17 @@ export class ExportCompleteness {
   }
 }
 
-/** True for a fault that may never end, although the registry's API server works. */
-function isLasting(thrown: unknown): boolean {
-  const isReverted = thrown instanceof ApiFault && thrown.reason === "overwritten";
-  return isReverted || isRejection(thrown);
+/** Faults that say nothing about the export: the API server does not work, or this replica must not write. All others may never end. */
+const OUTAGES: ReadonlySet<FaultReason> = new Set([
+  "no-credentials",
+  "not-leader",
+  "server-error",
+  "stalled",
+  "throttled",
+  "unauthorized",
+  "unreachable",
+]);
+
+function isOutage(thrown: unknown): boolean {
+  return thrown instanceof ApiFault && OUTAGES.has(thrown.reason);
 }

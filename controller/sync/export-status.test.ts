@@ -96,9 +96,9 @@ test("an export deleted right after its status write is withdrawn, even if the w
  */
 const COMPLETENESS: Readonly<Record<string, readonly string[]>> = {
   "the registry is complete once every queued name is published": ["no, published, yes"],
-  "a failed export delays completeness": ["unreachable, no, write-conflict, 60, stalled, no"],
+  "a failed export delays completeness": ["unreachable, no, throttled, 60, stalled, no"],
   "an export that is rejected, whatever the reason, is an exception if the registry lacks it, until shortly after it is published":
-    ["refused", "invalid", "webhook-failed", "forbidden", "write-failed", "overwritten"].map(
+    ["refused", "invalid", "webhook-failed", "forbidden", "write-conflict", "a defect"].map(
       (one) =>
         `unreachable, ${one}, except, ${one}, published, 9, except, 1, yes, ${one}, except, there, ${one}, 10, yes`,
     ),
@@ -126,6 +126,7 @@ for (const [name, histories] of Object.entries(COMPLETENESS)) {
         else if (/^\d+$/.test(step)) clock.advance(Number(step) * 1000);
         else {
           const act = async () => {
+            if (step === "a defect") throw new TypeError(step);
             if (step !== "published") throw new ApiFault(step as FaultReason, "no");
           };
           await completeness.publish("shop/web", act, () => isLacking).catch(() => undefined);
