@@ -45,8 +45,10 @@ export interface ApiWriterOptions {
   readonly within?: number;
   /** Called before each write: may it begin, if it ends within `ms` milliseconds? See `LeaderElector`. Absent: always. */
   readonly permit?: (ms: number) => boolean;
-  /** Limits concurrent requests, also of several writers, shared by namespace; the timeout starts once a slot is free. Absent: no limit. */
+  /** Limits concurrent requests, also of several writers, shared by owner; the timeout starts once a slot is free. Absent: no limit. */
   readonly slots?: Slots;
+  /** The owner of an object; default: its namespace. */
+  readonly ownerOf?: (name: ObjectName) => string | undefined;
 }
 
 /** An object of the API server. */
@@ -130,13 +132,14 @@ export class ApiWriter {
     return (await this.#ask(resource, name, request).catch(ifAbsent)) !== undefined;
   }
 
-  #ask(
-    resource: ApiResource,
-    { namespace = CLUSTER_SCOPED }: ObjectName,
-    request: ObjectRequest,
-  ): Promise<Uint8Array> {
+  /** What shares limits with others, such as a namespace. */
+  ownerOf(name: ObjectName): string {
+    return this.#options.ownerOf?.(name) ?? name.namespace ?? CLUSTER_SCOPED;
+  }
+
+  #ask(resource: ApiResource, name: ObjectName, request: ObjectRequest): Promise<Uint8Array> {
     const ask = () => this.#askNow(resource, request);
-    return this.#options.slots?.hold(ask, namespace) ?? ask();
+    return this.#options.slots?.hold(ask, this.ownerOf(name)) ?? ask();
   }
 
   /** Tries the last served version first. */

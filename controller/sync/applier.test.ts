@@ -32,6 +32,7 @@ class Bench {
     clock: this.clock,
     takesOver: false,
     writer: {
+      ownerOf: ({ namespace = "" }) => namespace,
       apply: (_resource, manifest, options) => this.#apply(manifest, options),
       delete: (_resource, _name, seen) =>
         this.#answer(() => this.objects.delete(KIND, KEY, { ...seen, key: undefined })),

@@ -13,7 +13,7 @@ import { type Answers, refresh } from "./refresh.ts";
 /** Dependencies of an `Applier`. */
 export interface ApplierOptions {
   readonly resource: ApiResource;
-  readonly writer: Pick<ApiWriter, "apply" | "delete" | "get">;
+  readonly writer: Pick<ApiWriter, "apply" | "delete" | "get" | "ownerOf">;
   /** The store of the kind. */
   readonly store: Pick<FactStore<unknown>, "beginWrite">;
   /** The informer of the kind; undefined before there is one. */
@@ -40,6 +40,8 @@ const MOST_HUNG = 10_000;
  * (`common/queue/hanging.ts`), so that a webhook for all namespaces leaves workers to what it does not hold up.
  */
 const MOST_AGAIN = { namespace: 1, all: 3 } as const;
+/** Milliseconds for which a namespace keeps its place in the line: longer than a queue waits between two attempts. */
+const IN_LINE_MS = 70_000;
 
 const DIGEST = { content: contentDigest, status: statusDigest } as const;
 
@@ -60,6 +62,8 @@ export class Applier {
   readonly #hung = new Map<string, ApiFault>();
   /** Of these, the namespaces of those that are being tried again. */
   readonly #again: string[] = [];
+  /** Namespaces that were not let through, the one that has waited for longest first, and when they last asked: they take turns. */
+  readonly #line = new Map<string, number>();
   /** State of objects that a creation found, until the next write: their informer may never show them, as without labels. */
   readonly #found = new Map<string, ObjectState>();
 
@@ -163,10 +167,18 @@ export class Applier {
     if (fault === undefined) return () => {};
     // A webhook may hang for new objects only.
     const kind = isNew ? "new" : "old";
-    const own = `${kind} ${nameOf(key).namespace ?? ""}`;
+    const own = `${kind} ${this.#options.writer.ownerOf(nameOf(key))}`;
+    const now = this.#options.clock.now();
+    for (const [one, at] of this.#line) if (now - at >= IN_LINE_MS) this.#line.delete(one);
+    const line = [...this.#line.keys()].filter((one) => one.startsWith(kind));
     const same = this.#again.filter((one) => one === own).length;
     const all = this.#again.filter((one) => one.startsWith(kind)).length;
-    if (same >= MOST_AGAIN.namespace || all >= MOST_AGAIN.all) throw fault;
+    const ahead = line.includes(own) ? line.indexOf(own) : line.length;
+    if (same >= MOST_AGAIN.namespace || all + ahead >= MOST_AGAIN.all) {
+      this.#line.set(own, now);
+      throw fault;
+    }
+    this.#line.delete(own);
     this.#again.push(own);
     return () => void this.#again.splice(this.#again.indexOf(own), 1);
   }

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { Readable } from "node:stream";
 import { test } from "node:test";
 import type { ApiRequest } from "../../common/kubernetes/api-server.ts";
-import { ControllerWorld, type MemoryCluster } from "../../test/stages/controller-world.ts";
+import type { MemoryApiServer } from "../../test/doubles/memory/memory-api-server.ts";
+import { ControllerWorld } from "../../test/stages/controller-world.ts";
 import { readiness } from "../observe/pages.ts";
 
 // Writes that take seconds in a webhook, in one namespace or in all, hold up nothing that does not pass through it.
@@ -17,7 +18,7 @@ const ANSWERS = {
 /** Sends the writes that match through a webhook. */
 function intercept(
   world: ControllerWorld,
-  { server }: MemoryCluster,
+  server: MemoryApiServer,
   answer: keyof typeof ANSWERS,
   matches: (request: ApiRequest) => boolean,
 ): void {
@@ -32,33 +33,51 @@ function intercept(
   };
 }
 
-/** c1 exports shop/web and bank/api, which c2 imports. */
-async function two() {
-  const { world, c1, c2 } = ControllerWorld.of(["c1", "c2"]);
+/** c1 exports bank/api on a hub, and c2 imports it; more namespaces exist. */
+async function two(...namespaces: readonly string[]) {
+  const { world, c1, c2, hub } = ControllerWorld.withHub(["c1", "c2"]);
   for (const cluster of world.clusters)
-    for (const name of ["shop", "bank"]) cluster.namespace(name);
-  c1.offer("shop/web", ["10.1.0.7"]);
+    for (const name of ["bank", ...namespaces]) cluster.namespace(name);
   c1.offer("bank/api", ["10.1.9.1"]);
   await world.run(5000);
-  return { world, c1, c2 };
+  return { world, c1, c2, hub };
 }
 
 for (const answer of Object.keys(ANSWERS) as (keyof typeof ANSWERS)[]) {
-  test(`a webhook of one namespace that ${answer} does not hold up another one, and the controller is ready`, async () => {
-    const { world, c1, c2 } = await two();
-    intercept(world, c2, answer, ({ path }) => path.includes("/shop/"));
-    // Several slices of each import, which are written at the same time.
-    const many = Array.from({ length: 900 }, (_, i) => `10.1.${1 + (i >> 7)}.${i & 127}`);
-    for (let i = 0; i < 25; i++) c1.offer(`shop/new-${i}`, many);
-    for (const address of ["10.1.9.2", "10.1.9.3", "10.1.9.4"]) {
+  for (const where of ["a cluster", "a registry"]) {
+    test(`a webhook of one namespace that ${answer}, in ${where}, does not hold up another one, and the controller is ready`, async () => {
+      const { world, c1, c2, hub } = await two("shop");
+      const [slow, server] = where === "a cluster" ? [c2, c2.server] : [c1, hub];
+      intercept(world, server, answer, ({ path }) => /\/shop\/|\.shop/.test(path));
+      // Several slices of each import, which are written at the same time.
+      const many = Array.from({ length: 900 }, (_, i) => `10.1.${1 + (i >> 7)}.${i & 127}`);
+      for (let i = 0; i < 25; i++) c1.offer(`shop/new-${i}`, many);
       await world.pass(20_000);
-      c1.serve("bank/api", [address]);
-      await c2.importAfter(2_000, "bank/api", `vip ${address}`);
-      const checks = readiness(c2.controller ?? assert.fail());
-      assert.ok(checks.every(({ reason }) => reason === undefined));
-    }
-  });
+      for (const address of ["10.1.9.2", "10.1.9.3", "10.1.9.4"]) {
+        await world.pass(20_000);
+        c1.serve("bank/api", [address]);
+        await c2.importAfter(2_000, "bank/api", `vip ${address}`);
+        const checks = readiness(slow.controller ?? assert.fail());
+        assert.ok(checks.every(({ reason }) => reason === undefined));
+      }
+    });
+  }
 }
+
+test("a webhook that hangs for six namespaces, and has hung for another one: that follows within a minute", async () => {
+  const many = Array.from({ length: 6 }, (_, i) => `shop-${i}`);
+  const { world, c1, c2 } = await two(...many);
+  const names = many.flatMap((one) => Array.from({ length: 20 }, (_, i) => `${one}/web-${i}`));
+  for (const key of names) c1.offer(key, ["10.1.0.7"]);
+  await world.pass(10_000);
+  let hanging = /\/(bank|shop-\d)\/endpointslices\//;
+  intercept(world, c2.server, "ends at the timeout", ({ path }) => hanging.test(path));
+  for (const key of ["bank/api", ...names]) c1.serve(key, ["10.1.0.8"]);
+  await world.pass(120_000);
+  hanging = /\/shop-\d\/endpointslices\//;
+  c1.serve("bank/api", ["10.1.9.2"]);
+  await c2.importAfter(60_000, "bank/api", "vip 10.1.9.2");
+});
 
 for (const answer of ["ends at the timeout", "denies after six seconds"] as const) {
   test(`a webhook of all namespaces that ${answer}, for new slices: removals, statuses, Leases and the withdrawal of a dead cluster go on`, async () => {
@@ -75,7 +94,7 @@ for (const answer of ["ends at the timeout", "denies after six seconds"] as cons
         name !== "" && c2.server.objects.get("endpointslices", `${namespace}/${name}`) === undefined
       );
     };
-    intercept(world, c2, answer, created);
+    intercept(world, c2.server, answer, created);
     // Each import needs one more slice, which hangs.
     const many = Array.from({ length: 150 }, (_, i) => `10.1.${1 + (i >> 7)}.${i & 127}`);
     for (const key of names) c1.serve(key, many);

@@ -12,6 +12,7 @@ import { ApiWriter } from "../../common/kubernetes/writer.ts";
 import { Slots } from "../../common/queue/slots.ts";
 import type { ImportFact } from "../model/facts.ts";
 import type { Dirty, TaskKind } from "../model/task.ts";
+import { exportingNamespace } from "../registry/names.ts";
 import type { Member } from "../stores/member.ts";
 import { Applier, type ApplierOptions } from "./applier.ts";
 import { ClusterProperties } from "./cluster-properties.ts";
@@ -82,6 +83,8 @@ export class Reconcilers {
       ...permission.writing(registryApi),
       fieldManager,
       slots: registrySlots,
+      // A registry is one namespace with the exports of all.
+      ownerOf: ({ name }) => exportingNamespace(name),
     });
     const applier = (
       resource: ApiResource,
