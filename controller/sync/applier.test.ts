@@ -209,6 +209,7 @@ test("all items are tried and the first error is thrown; without an answer the r
 });
 
 const HUNG = new ApiFault("webhook-failed", "Not answered within 7 seconds");
+HUNG.took = 7_000;
 const UNFIT = new ApiFault("webhook-failed", "HTTP 500: add operation does not apply: /a", {
   status: 500,
 });

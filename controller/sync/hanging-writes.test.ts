@@ -67,7 +67,7 @@ for (const answer of Object.keys(ANSWERS) as (keyof typeof ANSWERS)[]) {
 test("a webhook that hangs for six namespaces, and has hung for another one: that follows within a minute", async () => {
   const many = Array.from({ length: 6 }, (_, i) => `shop-${i}`);
   const { world, c1, c2 } = await two(...many);
-  const names = many.flatMap((one) => Array.from({ length: 20 }, (_, i) => `${one}/web-${i}`));
+  const names = many.flatMap((one) => Array.from({ length: 40 }, (_, i) => `${one}/web-${i}`));
   for (const key of names) c1.offer(key, ["10.1.0.7"]);
   await world.pass(10_000);
   let hanging = /\/(bank|shop-\d)\/endpointslices\//;

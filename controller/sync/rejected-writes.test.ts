@@ -354,13 +354,8 @@ test("a registry whose Lease cannot be created: exports say so, until it can", a
   assert.equal(c2.imported()[KEY], "vip 10.1.0.7");
 });
 
-for (const [status, message] of [
-  [403, "exceeded quota: records"],
-  [403, "no right to write"],
-  [500, 'failed calling webhook "x"'],
-  [422, "spec.ports: Invalid value"],
-] as const) {
-  test(`a hub restored from an old backup rejects a cluster's exports (${message}): its imports stay, and it withdraws names of other namespaces`, async () => {
+for (const status of [403, 422, 500]) {
+  test(`a hub restored from an old backup rejects a cluster's exports (${status}): its imports stay, and it withdraws names of other namespaces`, async () => {
     const { world, c1, c2, hub } = ControllerWorld.withHub(["c1", "c2"]);
     for (const cluster of [c1, c2]) for (const name of ["blue", "red"]) cluster.namespace(name);
     for (const key of ["red/gone", KEY]) c1.offer(key, ["10.1.0.7"]);
@@ -372,8 +367,7 @@ for (const [status, message] of [
     c1.delete("ServiceExport", "red/gone");
     hub.objects.restore(backup);
     hub.admitWrite = ({ key, method }) => {
-      if (method !== "DELETE" && /c1\/web/.test(key))
-        throw new Refusal(status, `"${key}" is forbidden: ${message}`);
+      if (method !== "DELETE" && /c1\/web/.test(key)) throw new Refusal(status, "no");
     };
     await world.pass(10_000);
     hub.down = false;
