@@ -1,5 +1,4 @@
 import type { Clock } from "../clock.ts";
-import { SLOW_MS } from "../queue/hanging.ts";
 import { ApiFault, type FaultReason } from "./api-fault.ts";
 
 /** Milliseconds over which waiting clients are spread once a server has recovered. */
@@ -30,9 +29,12 @@ export function isRejection(thrown: unknown): thrown is ApiFault {
   return thrown instanceof ApiFault && REJECTIONS.has(thrown.reason);
 }
 
-/** True for a write that was rejected after seconds, as by a webhook that does not answer: others like it would take as long. PURE. */
+/** Milliseconds of a write until it was rejected that hung: the least timeout of a webhook. */
+const HUNG_MS = 1_000;
+
+/** True for a write that hung until it was rejected, as by a webhook that does not answer: others like it would take as long. PURE. */
 export function hasHung(thrown: unknown): thrown is ApiFault {
-  return isRejection(thrown) && thrown.took >= SLOW_MS;
+  return isRejection(thrown) && thrown.took >= HUNG_MS;
 }
 
 /** A wait after a failure, in milliseconds. */

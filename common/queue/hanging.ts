@@ -2,7 +2,7 @@ import { mayTake } from "../../api/fair-share.ts";
 import type { Clock } from "../clock.ts";
 
 /** Milliseconds of an attempt that hung until it was rejected, as in a webhook that does not answer, or that was slow. */
-export const SLOW_MS = 2_000;
+const SLOW_MS = 2_000;
 /** Milliseconds for which a group counts as hanging or slow after such an attempt: longer than keys wait between two. */
 const LASTS_MS = 90_000;
 /** Workers for the keys of one hanging group, and of all of them: those that hung before, and the others. */
