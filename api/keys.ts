@@ -93,6 +93,8 @@ export const ANNOTATION_EXPORTED_ANNOTATIONS = "clusterset-proxy.io/exported-ann
 export const ANNOTATION_CONTESTED_BY = "clusterset-proxy.io/contested-by";
 /** On the Lease in a registry: `true` once all exports of the cluster are published. */
 export const ANNOTATION_COMPLETE = "clusterset-proxy.io/complete";
+/** Instead of it, if the registry lacks exports that it rejects: their names, or their namespaces, separated by commas. */
+export const ANNOTATION_COMPLETE_EXCEPT = "clusterset-proxy.io/complete-except";
 /** On the Lease in a registry: release of the controller that writes the registry. */
 export const ANNOTATION_VERSION = "clusterset-proxy.io/version";
 /** On a record: version of its format, `RECORD_FORMAT`. */

@@ -9,6 +9,7 @@ import { chooseDns, dnsNote } from "../install/dns.ts";
 import { findingsOf, rejectedEndpoints, serviceOverlaps } from "../install/findings.ts";
 import type { JoinSet } from "../install/join.ts";
 import { contradictions, type HubFacts, type Member, membersOf } from "../install/members.ts";
+import { imagesAt } from "../install/workloads.ts";
 import { type Printable, printable } from "../output/printable.ts";
 import { table } from "../output/table.ts";
 import type { Terminal } from "../terminal.ts";
@@ -53,7 +54,14 @@ export async function examined(
   };
   const { faults, warnings } = findingsOf(set);
   const differences = hub === undefined ? contradictions(found.members, memberFlags(flags)) : [];
-  const all = [...unnamed, ...found.faults, ...faults, ...serviceOverlaps(set), ...differences];
+  const images = { ...imagesOf(flags), ...(dnsImage !== undefined && { coredns: dnsImage }) };
+  const unknown = found.members.flatMap(({ context, facts }) =>
+    imagesAt(VERSION, skipManifests ? {} : facts.images, images).faults.map(
+      (fault) => `${context}: ${fault}, or leave its programs as they are (--skip-manifests).`,
+    ),
+  );
+  const own = [...found.faults, ...faults, ...serviceOverlaps(set), ...differences];
+  const all = [...unnamed, ...own, ...unknown];
   for (const warning of warnings) terminal.note(printable`warning: ${warning}\n`);
   for (const fault of all) terminal.note(printable`error: ${fault}\n`);
   if (all.length > 0) return undefined;
@@ -70,7 +78,7 @@ export async function examined(
   terminal.out(membersText(members, terminal));
   return {
     ...{ clusterset, members, dns, manifests: !skipManifests, version: VERSION },
-    images: { ...imagesOf(flags), ...(dnsImage !== undefined && { coredns: dnsImage }) },
+    images,
     ...(hub &&
       onHub && {
         hub: {

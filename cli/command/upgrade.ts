@@ -5,10 +5,8 @@ import { joinAdvice } from "../clusters/cluster-fault.ts";
 import { readFacts } from "../clusters/read-facts.ts";
 import { timeoutOption, withChangeFlags } from "../command-line.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
-import type { Images } from "../install/manifests.ts";
-import type { ClusterFacts } from "../install/members.ts";
 import { type UpgradedMember, upgradeChanges } from "../install/upgrade.ts";
-import { withTag } from "../install/workloads.ts";
+import { imagesAt } from "../install/workloads.ts";
 import { printable } from "../output/printable.ts";
 import type { Terminal } from "../terminal.ts";
 import {
@@ -60,15 +58,13 @@ function upgrade(
       const upgraded: UpgradedMember[] = [];
       for (const one of facts) {
         const { context, mode, components } = one;
-        const images = imagesFor(one, flags);
-        if (mode === undefined || images === undefined) {
-          const why =
-            mode === undefined
-              ? `not a member: no controller. ${joinAdvice(context)}`
-              : "its images are named by digests: give --agent-image and --controller-image";
-          terminal.note(printable`error: ${context}: ${why}\n`);
-          return EXIT.failed;
-        }
+        const { images, faults } = imagesAt(VERSION, one.images, imagesOf(flags));
+        if (mode === undefined)
+          faults.unshift(`not a member: no controller. ${joinAdvice(context)}`);
+        else if (one.images["clusterset-agent"] === undefined && flags.agentImage === undefined)
+          faults.push("no agent: give --agent-image");
+        for (const fault of faults) terminal.note(printable`error: ${context}: ${fault}\n`);
+        if (mode === undefined || faults.length > 0) return EXIT.failed;
         upgraded.push({ context, mode, images, components });
       }
       return {
@@ -78,14 +74,4 @@ function upgrade(
       };
     }),
   );
-}
-
-/** The images of flags, or those that the cluster has, with our version as the tag. */
-function imagesFor({ images }: ClusterFacts, flags: ImageFlags): Images | undefined {
-  const given = imagesOf(flags);
-  const agent = given["clusterset-agent"] ?? withTag(images["clusterset-agent"] ?? "@", VERSION);
-  const controller =
-    given["clusterset-controller"] ?? withTag(images["clusterset-controller"] ?? "@", VERSION);
-  if (agent === undefined || controller === undefined) return undefined;
-  return { "clusterset-agent": agent, "clusterset-controller": controller };
 }

@@ -134,10 +134,10 @@ test("join: programs keep the registry of the images that they have, at our vers
   };
   const had = {
     "clusterset-agent": "r:5000/clusterset-agent:0.1.0",
-    "clusterset-controller": "r/clusterset-controller@sha256:1",
+    "clusterset-controller": "r/clusterset-controller:9.9.9@sha256:1",
   };
   const agent = "r:5000/clusterset-agent:9.9.9";
-  assert.deepEqual(imagesWith(had), ["r/clusterset-controller@sha256:1", agent]);
+  assert.deepEqual(imagesWith(had), [had["clusterset-controller"], agent]);
   const flags = { "clusterset-controller": "q/clusterset-controller:1" };
   assert.deepEqual(imagesWith(had, flags), ["q/clusterset-controller:1", agent]);
   assert.match(imagesWith({})[0] ?? "", /^clusterset-controller:/);

@@ -4,7 +4,7 @@ import { restricted } from "../../common/kubernetes/inline-kubeconfig.ts";
 import { rejectedEndpoints } from "./findings.ts";
 import { accessIn, isSameAccess, kubeconfigOf } from "./handovers.ts";
 import { aroundNodes, overlapsAmong, rangesIn, rangesText } from "./ranges.ts";
-import { withTag } from "./workloads.ts";
+import { imagesAt, withTag } from "./workloads.ts";
 
 function ranges(text: string) {
   return rangesIn(text) ?? assert.fail(`${text} has no ranges`);
@@ -85,6 +85,19 @@ test("the tag is replaced, and a registry's port is none", () => {
   );
   assert.equal(withTag("registry:5000/agent", "0.2.0"), "registry:5000/agent:0.2.0");
   assert.equal(withTag("agent@sha256:1234", "0.2.0"), undefined);
+  assert.equal(withTag("r:5/agent:0.2.0@sha256:1", "0.2.0"), "r:5/agent:0.2.0@sha256:1");
+  assert.equal(withTag("agent:0.1.0@sha256:1234", "0.2.0"), undefined);
+});
+
+test("an image that is named by a digest needs a flag for new manifests, in join as in upgrade", () => {
+  const [agent, controller] = ["r/clusterset-agent:1", "r/clusterset-controller@sha256:1"];
+  const present = { "clusterset-agent": agent, "clusterset-controller": controller };
+  const { images, faults } = imagesAt("9.9.9", present, {});
+  assert.deepEqual(images, { "clusterset-agent": "r/clusterset-agent:9.9.9" });
+  assert.equal(faults.length, 1);
+  assert.match(faults[0] ?? "", /sha256:1 is named by a digest: .* 9\.9\.9 \(--controller-image\)/);
+  assert.deepEqual(imagesAt("9.9.9", present, present), { images: present, faults: [] });
+  assert.deepEqual(imagesAt("9.9.9", {}, {}), { images: {}, faults: [] });
 });
 
 const ACCESS = { server: "https://10.0.0.1:6443", token: "secret", ca: "Q0E=" };

@@ -13,8 +13,8 @@ import {
   readerOf,
   registryOf,
 } from "./manifests.ts";
-import type { ClusterFacts, Member } from "./members.ts";
-import { OWN_DNS, WORKLOADS, withTag } from "./workloads.ts";
+import type { Member } from "./members.ts";
+import { imagesAt, OWN_DNS, WORKLOADS } from "./workloads.ts";
 
 /** What is to be joined, and how. */
 export interface JoinSet {
@@ -57,7 +57,8 @@ export function joinChanges(set: JoinSet): Change[] {
 function memberChanges(member: Member, set: JoinSet): Change[] {
   const { members, hub, manifests } = set;
   const { context, id, server, endpointCidrs, components, facts } = member;
-  const images = { ...presentImages(facts, set.version), ...set.images };
+  // A later join without flags does not take their registry away.
+  const { images } = imagesAt(set.version, facts.images, set.images);
   const put = (objects: Parameters<typeof putAll>[2]) => putAll(context, STAGE.objects, objects);
   const mode = hub === undefined ? "mesh" : "hub";
   const readers = members.filter((one) => one !== member && hub === undefined);
@@ -67,12 +68,6 @@ function memberChanges(member: Member, set: JoinSet): Change[] {
     ...readers.flatMap((one) => putAccount(context, STAGE.objects, readerOf(id, one.id))),
     ...put(dnsObjects(facts.dns, set)),
   ];
-}
-
-/** The images that a member has, with `version` as the tag: a later join without flags does not take its registry away. */
-function presentImages({ images }: ClusterFacts, version: string): Images {
-  const present = Object.entries(images).filter(([, image]) => image !== "");
-  return Object.fromEntries(present.map(([of, image]) => [of, withTag(image, version) ?? image]));
 }
 
 /** What serves the names of a cluster, or its permissions. */

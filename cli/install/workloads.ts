@@ -1,3 +1,5 @@
+import type { Images } from "./manifests.ts";
+
 /** The namespace of `deploy/base`: agents, controllers, and the Secrets of peers. */
 export const INSTALL_NAMESPACE = "clusterset-proxy";
 
@@ -12,9 +14,33 @@ export const WORKLOADS = [
 /** The Deployment of `deploy/coredns/own`, and its Service. */
 export const OWN_DNS = { kind: "Deployment", namespace, name: "clusterset-dns" } as const;
 
-/** An image with another tag; undefined if it is named by a digest, which no version follows from. PURE. */
+/** An image with a tag; undefined if it is named by a digest, from which no version follows, unless it has that tag, too. PURE. */
 export function withTag(image: string, tag: string): string | undefined {
-  if (image.includes("@")) return undefined;
+  const [name = "", digest] = image.split("@");
   // The registry may have a port.
-  return `${image.replace(/:[^/:]*$/, "")}:${tag}`;
+  const tagged = `${name.replace(/:[^/:]*$/, "")}:${tag}`;
+  if (digest === undefined) return tagged;
+  return name === tagged ? image : undefined;
+}
+
+/**
+ * The images of a member's programs at a version, of flags (`given`) or as it has them, and why those of others are not known: new manifests would run
+ * programs of another release. PURE.
+ */
+export function imagesAt(
+  version: string,
+  present: Readonly<Record<string, string>>,
+  given: Images,
+): { readonly images: Images; readonly faults: string[] } {
+  const faults: string[] = [];
+  const images = WORKLOADS.flatMap(({ name }) => {
+    const image = present[name] ?? "";
+    const known = given[name] ?? (image === "" ? undefined : withTag(image, version));
+    if (known === undefined && image !== "") {
+      const flag = `--${name.replace("clusterset-", "")}-image`;
+      faults.push(`its image ${image} is named by a digest: give that of ${version} (${flag})`);
+    }
+    return known === undefined ? [] : [[name, known]];
+  });
+  return { images: { ...given, ...Object.fromEntries(images) }, faults };
 }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ApiFault, hasHung, reasonOfStatus, retryAfterOf } from "./api-fault.ts";
+import { reasonOfStatus, retryAfterOf } from "./api-fault.ts";
 
 test("every status has its reason", () => {
   const reasons = [400, 401, 403, 404, 409, 410, 422, 429, 500, 503, 504, 302, 204, 999].map(
@@ -31,13 +31,4 @@ test("Retry-After is seconds, and never more than five minutes", () => {
   for (const header of [undefined, "", "-1", "1.5", "soon", "Wed, 21 Oct 2026 07:28:00 GMT"]) {
     assert.equal(retryAfterOf(header), undefined);
   }
-});
-
-test("a webhook that hung differs from one that failed at once, also if its name is long", () => {
-  const failed = (why: string) =>
-    new ApiFault("webhook-failed", `failed calling webhook "${"w".repeat(250)}": ${why}`, {
-      status: 500,
-    });
-  assert.equal(hasHung(failed("context deadline exceeded")), true);
-  assert.equal(hasHung(failed("dial tcp: connection refused")), false);
 });

@@ -33,8 +33,6 @@ const LONGEST_MESSAGE = 300;
 
 /** The part of a message that is searched: its author decides how long it is. */
 const MOST_SEARCHED = 1_000;
-/** How Go says that time is over: a context, an HTTP client, a connection, TLS. */
-const TIMEOUT = /deadline exceeded|(Client\.T|i\/o t|handshake t)imeout/;
 
 /** A failed request to an API server: no response, or one that cannot be used. */
 export class ApiFault extends CodedError {
@@ -43,8 +41,8 @@ export class ApiFault extends CodedError {
   readonly retryAfter: number | undefined;
   /** HTTP status of the response; undefined if there was none. */
   readonly status: number | undefined;
-  /** True if the server says that something took too long. */
-  readonly isTimeout: boolean;
+  /** Milliseconds until the request failed, if it was one of an `ApiWriter`. */
+  took = 0;
 
   constructor(
     reason: FaultReason,
@@ -60,8 +58,6 @@ export class ApiFault extends CodedError {
     this.reason = reason;
     this.retryAfter = retryAfter;
     this.status = status;
-    // At the end of a message that may be longer than what is kept.
-    this.isTimeout = TIMEOUT.test(message.slice(0, MOST_SEARCHED));
   }
 }
 
@@ -119,13 +115,6 @@ export function reasonOfObject(status: number, statusObject: unknown): FaultReas
   const terminating = (cause: unknown) => textField(cause, "reason") === "NamespaceTerminating";
   if (Array.isArray(causes) && causes.some(terminating)) return "namespace-terminating";
   return "forbidden";
-}
-
-/** True for the fault of a write that a webhook held up until it was ended: others like it would take as long. PURE. */
-export function hasHung(thrown: unknown): thrown is ApiFault {
-  if (!(thrown instanceof ApiFault) || thrown.reason !== "webhook-failed") return false;
-  // A webhook that cannot be reached, or whose patch does not fit, costs no time.
-  return thrown.status !== 500 || thrown.isTimeout;
 }
 
 /** The ApiFault for an error of HTTP, TLS or TCP. PURE. */

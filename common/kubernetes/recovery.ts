@@ -29,6 +29,14 @@ export function isRejection(thrown: unknown): thrown is ApiFault {
   return thrown instanceof ApiFault && REJECTIONS.has(thrown.reason);
 }
 
+/** Milliseconds of a write until it was rejected that hung: the least timeout of a webhook. */
+const HUNG_MS = 1_000;
+
+/** True for a write that hung until it was rejected, as by a webhook that does not answer: others like it would take as long. PURE. */
+export function hasHung(thrown: unknown): thrown is ApiFault {
+  return isRejection(thrown) && thrown.took >= HUNG_MS;
+}
+
 /** A wait after a failure, in milliseconds. */
 export interface Wait {
   readonly ms: number;

@@ -45,8 +45,10 @@ export interface ApiWriterOptions {
   readonly within?: number;
   /** Called before each write: may it begin, if it ends within `ms` milliseconds? See `LeaderElector`. Absent: always. */
   readonly permit?: (ms: number) => boolean;
-  /** Limits concurrent requests, also of several writers, shared by namespace; the timeout starts once a slot is free. Absent: no limit. */
+  /** Limits concurrent requests, also of several writers, shared by owner; the timeout starts once a slot is free. Absent: no limit. */
   readonly slots?: Slots;
+  /** The owner of an object; default: its namespace. */
+  readonly ownerOf?: (name: ObjectName) => string | undefined;
 }
 
 /** An object of the API server. */
@@ -130,20 +132,22 @@ export class ApiWriter {
     return (await this.#ask(resource, name, request).catch(ifAbsent)) !== undefined;
   }
 
-  #ask(
-    resource: ApiResource,
-    { namespace = CLUSTER_SCOPED }: ObjectName,
-    request: ObjectRequest,
-  ): Promise<Uint8Array> {
+  /** What shares limits with others, such as a namespace. */
+  ownerOf(name: ObjectName): string {
+    return this.#options.ownerOf?.(name) ?? name.namespace ?? CLUSTER_SCOPED;
+  }
+
+  #ask(resource: ApiResource, name: ObjectName, request: ObjectRequest): Promise<Uint8Array> {
     const ask = () => this.#askNow(resource, request);
-    return this.#options.slots?.hold(ask, namespace) ?? ask();
+    return this.#options.slots?.hold(ask, this.ownerOf(name)) ?? ask();
   }
 
   /** Tries the last served version first. */
   async #askNow(resource: ApiResource, request: ObjectRequest): Promise<Uint8Array> {
     const { clock, within = LONGEST_WRITE_MS } = this.#options;
     const limit = new AbortController();
-    const end = clock.now() + within;
+    const began = clock.now();
+    const end = began + within;
     // Not `deadline`: a stopped process may have lost the permission to write meanwhile.
     const cancel = clock.after(within, () =>
       limit.abort(new ApiFault("stalled", `Timed out after ${within / 1000} seconds`)),
@@ -164,6 +168,9 @@ export class ApiWriter {
         this.#served.set(name, version);
         return bytes;
       });
+    } catch (thrown) {
+      if (thrown instanceof ApiFault) thrown.took = clock.now() - began;
+      throw thrown;
     } finally {
       cancel();
     }

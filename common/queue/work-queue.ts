@@ -108,10 +108,24 @@ export class WorkQueue<Key> {
 
   /** Age of the oldest key, waiting or in progress, in milliseconds; 0 if there is none. */
   get oldest(): number {
-    let since = Math.min(this.#due.oldest ?? Number.POSITIVE_INFINITY, ...this.#working.values());
-    for (const keys of this.#parked.values())
-      for (const one of keys.values()) since = Math.min(since, one.since);
-    return since === Number.POSITIVE_INFINITY ? 0 : this.#options.clock.now() - since;
+    const parked = this.#parked.values().flatMap((keys) => keys.values());
+    const since = parked.reduce(
+      (first, one) => Math.min(first, one.since),
+      Number.POSITIVE_INFINITY,
+    );
+    return this.#ageOf(Math.min(since, ...this.#working.values()));
+  }
+
+  /** As `oldest`, without keys whose attempts hang or are slow: those wait for the API server, not for this process. */
+  get stuckFor(): number {
+    const working = [...this.#working].filter(([key]) => this.#hanging.classOf(key) === undefined);
+    return this.#ageOf(Math.min(...working.map(([, since]) => since)));
+  }
+
+  /** Milliseconds since then, or since the oldest key became due that waits for a worker, if that was before. */
+  #ageOf(since: number): number {
+    const first = Math.min(since, this.#due.oldest ?? Number.POSITIVE_INFINITY);
+    return first === Number.POSITIVE_INFINITY ? 0 : this.#options.clock.now() - first;
   }
 
   /** Adds a key that has changed. Returns before any work begins. `source`: what takes turns with others. */

@@ -85,11 +85,3 @@ test("a pause of this process is no loss of contact", () => {
   renew(2);
   assert.deepEqual(told, []);
 });
-
-test("after stop nothing is reported", () => {
-  const { clock, contact, told } = reach();
-  contact.stop();
-  contact.asked("election", "stalled");
-  contact.asked("election");
-  assert.deepEqual([told, clock.pending], [[], 0]);
-});

@@ -134,15 +134,6 @@ test("a new leader also holds back endpoints of unpublished Services", () => {
   assert.deepEqual(stage.words(), ["held", "held", "held", "held", "held"]);
 });
 
-test("after stop no timer remains", () => {
-  const stage = cluster();
-  stage.hold.lost();
-  stage.hold.stop();
-  stage.hold.regained();
-  stage.setAll("unready");
-  assert.equal(stage.clock.pending, 0);
-});
-
 const SERVICES: readonly ObjectKey[] = ["demo/a", "demo/b", "demo/c"];
 
 const fate: fc.Arbitrary<Fate> = fc.constantFrom(

@@ -30,7 +30,7 @@ interface History {
 }
 
 const START = Date.UTC(2026, 10, 24);
-const LEASE = { id: "c2", uid: "u2", properties: {}, leaseSeconds: 10, complete: true };
+const LEASE = { id: "c2", uid: "u2", properties: {}, leaseSeconds: 10, completeExcept: [] };
 const NOTHING_SEEN: Seen = {
   ...{ id: "c2", isOurs: false, isListed: true, isWatched: true, rewinds: 0, drains: [] },
   recorded: { state: "alive" },
@@ -74,7 +74,7 @@ const stated = (more: Partial<ClusterFact>): Happening => ({ stated: more });
 /** A Lease that is renewed so often, every so many seconds. */
 const series = (from: number, every: number, count: number, more: Partial<ClusterFact> = {}) =>
   Object.fromEntries(Array.from({ length: count }, (_, i) => [from + i * every, renewed(more)]));
-const unmarked = { complete: false };
+const unmarked = { completeExcept: undefined };
 const watched = (isWatched: boolean): Happening => ({ seen: { isWatched } });
 const span = (from: number, until: number, by: string) => ({
   ...{ from: START + from * 1000, until: START + until * 1000 },
@@ -187,6 +187,13 @@ const HISTORIES: Readonly<Record<string, History>> = {
     steps: { 0: renewed(), 2: renewed(unmarked), ...series(4, 2, 3) },
     shows: synced,
     tells: "0 confirmed,synced,read | 2 synced,read | 6 confirmed,synced,read",
+  },
+  "exceptions of a mark are unconfirmed, and known once they were confirmed": {
+    steps: Object.fromEntries(
+      [["a/b"], ["a/b", "c"], ["c"]].map((all, i) => [2 * i, renewed({ completeExcept: all })]),
+    ),
+    shows: ({ confirmation: { except, neverFor } }) => `${except.join()} never ${neverFor.join()}`,
+    tells: "0 a/b never a/b | 2 a/b,c never a/b | 4 c never ",
   },
   "records of a rewound API server are not used until the Lease is marked complete again": {
     steps: {

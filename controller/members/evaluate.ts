@@ -1,4 +1,5 @@
 import { PROPERTY_CLUSTER_ID, rotationProperty } from "../../api/keys.ts";
+import type { ObjectKey } from "../../api/names.ts";
 import type { ClusterClaim } from "../identity/cluster-claim.ts";
 import type { Identity } from "../identity/own-identity.ts";
 import { type PeerVerdict, peerVerdict } from "../identity/peer-verdict.ts";
@@ -24,6 +25,7 @@ import {
 import {
   type Confirmation,
   confirmRemovals,
+  isAmong,
   type Reading,
   UNCONFIRMED,
 } from "./removal-confirmation.ts";
@@ -93,7 +95,7 @@ export interface MemberState {
   readonly isListed: boolean;
   /** Its records are merged. */
   readonly isRead: boolean;
-  /** It is known what it exports, and so what it does not. */
+  /** It is known what it exports, and so what it does not, with exceptions (`isSyncedFor`). */
   readonly isSynced: boolean;
   /** When it may change by itself, by the clock: the next check from then on has to evaluate it again. */
   readonly until: number;
@@ -134,13 +136,22 @@ export function evaluate(
   };
 }
 
+/** True if it is known whether the member exports a name. */
+export function isSyncedFor(state: MemberState, key: ObjectKey): boolean {
+  const { confirmation, isSynced, verdict } = state;
+  return isSynced && (verdict.records === "drop" || !isAmong(confirmation.neverFor, key));
+}
+
 /** Texts that are equal for states of equal use: `use` of its endpoints and records, `sync` of what it exports, `accepts` of our endpoints. */
 export function usesOf(state: MemberState | undefined): Record<"accepts" | "sync" | "use", string> {
   const { lease, rotation, drain, description, verdict } = state ?? {};
   const use = [lease?.status.state, lease?.isSilent, rotation?.current, drain && drainText(drain)];
   return {
     use: JSON.stringify([...use, verdict?.records, descriptionText(description?.current)]),
-    sync: JSON.stringify([verdict?.records, state?.isListed, state?.isRead, state?.isSynced]),
+    sync: JSON.stringify([
+      ...[verdict?.records, state?.isListed, state?.isRead, state?.isSynced],
+      state?.confirmation.neverFor,
+    ]),
     accepts: JSON.stringify(state?.accepts),
   };
 }

@@ -1,4 +1,5 @@
-import type { ClusterFact } from "../model/facts.ts";
+import { namesOf, type ObjectKey } from "../../api/names.ts";
+import type { ClusterFact, Exceptions } from "../model/facts.ts";
 
 /** Milliseconds by which a watch of Leases may be ahead of those of records. */
 const AHEAD_MS = 1500;
@@ -15,6 +16,10 @@ export interface Reading {
 export interface Confirmation {
   /** A name that the registry lacks is known not to be exported. */
   readonly isGiven: boolean;
+  /** Names for which it is not given. */
+  readonly except: Exceptions;
+  /** Names for which it was never given. */
+  readonly neverFor: Exceptions;
   /** It was given at least once. */
   readonly wasGiven: boolean;
   /** The registry may show an old state. */
@@ -26,8 +31,15 @@ export interface Confirmation {
   readonly renewal?: string | undefined;
 }
 
+/** True for a name among the exceptions. */
+export function isAmong(exceptions: Exceptions, key: ObjectKey): boolean {
+  return exceptions.includes(key) || exceptions.includes(namesOf(key).namespace);
+}
+
 export const UNCONFIRMED: Confirmation = {
   isGiven: false,
+  except: [],
+  neverFor: [],
   wasGiven: false,
   isRewound: false,
   rewinds: 0,
@@ -36,7 +48,7 @@ export const UNCONFIRMED: Confirmation = {
 
 /**
  * Whether a name that a registry lacks is known not to be exported. The API server of a registry may have been restored
- * from a backup or rebuilt, so an absence counts only when the cluster marks its Lease complete (`ClusterFact.complete`).
+ * from a backup or rebuilt, so an absence counts only when the cluster marks its Lease complete (`ClusterFact.completeExcept`).
  *
  * At the start the last mark counts. After a lost connection it takes two marked renewals, some time apart, while the
  * whole registry is watched: a listed Lease may have been written to a server that is gone.
@@ -48,13 +60,14 @@ export function confirmRemovals(
   now: number,
 ): Confirmation {
   const isRewind = rewinds !== before.rewinds;
+  const except = cluster?.completeExcept;
   const renewal = cluster && `${cluster.uid} ${cluster.renewal}`;
   const next = {
     ...before,
     ...{ renewal, rewinds, isRewound: isRewind || before.isRewound },
     wasWatched: isWatched || isRewind || before.wasWatched,
   };
-  if (isRewind || !isWatched || cluster?.complete !== true) {
+  if (isRewind || !isWatched || except === undefined) {
     return { ...next, isGiven: false, markedAt: undefined };
   }
   const isStart = !before.wasWatched;
@@ -62,5 +75,6 @@ export function confirmRemovals(
   const markedAt = isMark ? (before.markedAt ?? now) : before.markedAt;
   const isSecond = markedAt !== undefined && now - markedAt >= AHEAD_MS;
   if (!isStart && !(isMark && (!before.wasGiven || isSecond))) return { ...next, markedAt };
-  return { ...next, markedAt, isGiven: true, wasGiven: true, isRewound: false };
+  const neverFor = before.wasGiven ? before.neverFor.filter((one) => except.includes(one)) : except;
+  return { ...next, except, neverFor, markedAt, isGiven: true, wasGiven: true, isRewound: false };
 }

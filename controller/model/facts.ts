@@ -119,9 +119,12 @@ export interface ClusterFact {
   readonly drain?: Drain;
   /** In a mesh: the ranges in which it accepts endpoints of each peer, by cluster, separated by commas. Absent: it does not say. */
   readonly accepts?: Readonly<Record<string, string>>;
-  /** Everything exported was in the registry at that renewal. */
-  readonly complete: boolean;
+  /** Exports that the registry may lack, because it rejects them; all others were in it at that renewal. Absent: it may lack any. */
+  readonly completeExcept?: Exceptions | undefined;
 }
+
+/** Names as `ObjectKey`, or namespaces for all their names. */
+export type Exceptions = readonly string[];
 
 export type ClusterState = "alive" | "stale";
 

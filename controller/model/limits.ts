@@ -31,6 +31,9 @@ export const MOST_KEY_CHARACTERS = 32_768;
 /** Longest Lease duration in seconds. */
 export const MOST_LEASE_SECONDS = 3600;
 
+/** Characters of `ClusterFact.completeExcept`, which the Lease has with each renewal. */
+export const MOST_EXCEPT_CHARACTERS = 16_384;
+
 export const MOST_RECORDS = 10_000;
 
 /** Characters of all exported labels and annotations of one cluster. */

@@ -30,6 +30,8 @@ export interface ClusterView {
   readonly listed: boolean;
   /** True while a name that its registry lacks is known not to be exported. */
   readonly assured: boolean;
+  /** Not of these names, or of names in these namespaces: the cluster's registry lacks and rejects them. */
+  readonly assuredExcept?: readonly string[];
   /** State of each watch, by resource. */
   readonly connections: Readonly<Record<string, string>>;
   /** Present while it is drained. */

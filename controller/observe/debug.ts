@@ -1,5 +1,6 @@
 import { isPartial } from "../../api/partial-failover.ts";
 import { shiftText } from "../../api/shift.ts";
+import { UNCONFIRMED } from "../members/removal-confirmation.ts";
 import type { Controller } from "../sync/controller.ts";
 import type { ClusterView, DebugView, DrainView, FailoverView } from "./debug-view.ts";
 
@@ -64,6 +65,7 @@ function clustersOf(
 ): ClusterView[] {
   return [...members].map((member): ClusterView => {
     const state = members.state(member.id);
+    const { isGiven, except } = state?.confirmation ?? UNCONFIRMED;
     const silence = members.silence(member.id);
     const answerMs = answerMsOf(member.id);
     const { region, version } = member.lease?.cluster ?? {};
@@ -77,7 +79,8 @@ function clustersOf(
       ...(state?.verdict.detail !== undefined && { detail: state.verdict.detail }),
       records: state?.verdict.records ?? "keep",
       listed: member.listed,
-      assured: state?.confirmation.isGiven === true,
+      assured: isGiven,
+      ...(isGiven && except.length > 0 && { assuredExcept: except }),
       connections: Object.fromEntries(
         Object.entries(member.registry.informers ?? {}).map(([resource, { state }]) => [
           resource,

@@ -62,8 +62,8 @@ export function readiness(controller: Controller): Check[] {
       : [{ name: "identity", reason: fault }]),
     // A replica that has never seen the election Lease cannot take over.
     check("election", permission.elector.state !== undefined, "not-listed"),
-    // Not those that fail: a quota of one namespace takes no controller out of service.
-    check("tasks", queue.tasks.oldest <= LONGEST_WAIT, "task-waiting"),
+    // Not those that fail or hang: a quota or a webhook of one namespace takes no controller out of service.
+    check("tasks", queue.tasks.stuckFor <= LONGEST_WAIT, "task-waiting"),
   ];
 }
 

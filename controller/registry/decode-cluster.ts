@@ -1,5 +1,6 @@
 import {
   ANNOTATION_COMPLETE,
+  ANNOTATION_COMPLETE_EXCEPT,
   ANNOTATION_VERSION,
   isOwnProperty,
   LABEL_CLUSTER_SET,
@@ -7,6 +8,7 @@ import {
 } from "../../api/keys.ts";
 import {
   isClusterSetId,
+  isLabelName,
   isLabelValue,
   isSubdomainName,
   namesOf,
@@ -20,8 +22,8 @@ import { parseProperties } from "../../api/parse/parse-properties.ts";
 import { parseLabel } from "../../api/parse/parse-text.ts";
 import { timeOf } from "../../api/parse/time-span.ts";
 import { parseDrain } from "../model/drain.ts";
-import type { ClusterFact } from "../model/facts.ts";
-import { MOST_LEASE_SECONDS } from "../model/limits.ts";
+import type { ClusterFact, Exceptions } from "../model/facts.ts";
+import { MOST_EXCEPT_CHARACTERS, MOST_LEASE_SECONDS } from "../model/limits.ts";
 import { parseAccepted } from "./accepted-ranges.ts";
 import { LEASE_NAME } from "./names.ts";
 import type { Registry } from "./registry.ts";
@@ -69,6 +71,7 @@ function factOf(
   const version = versionOf(object, complaints);
   const drain = parseDrain(object, complaints);
   const accepts = parseAccepted(object, complaints);
+  const completeExcept = parseCompleteness(object, complaints);
   const properties = parseProperties(object, complaints, new Interner());
   return {
     id: registry.cluster,
@@ -81,8 +84,21 @@ function factOf(
     ...(version !== undefined && { version }),
     ...(drain !== undefined && { drain }),
     ...(accepts !== undefined && { accepts }),
-    complete: fieldAt(object, "metadata", "annotations", ANNOTATION_COMPLETE) === "true",
+    completeExcept,
   };
+}
+
+function parseCompleteness(object: unknown, complaints: Complaints): Exceptions | undefined {
+  if (fieldAt(object, "metadata", "annotations", ANNOTATION_COMPLETE) === "true") return [];
+  const except = fieldAt(object, "metadata", "annotations", ANNOTATION_COMPLETE_EXCEPT);
+  if (isUnset(except)) return undefined;
+  if (typeof except === "string" && except.length <= MOST_EXCEPT_CHARACTERS) {
+    const all = except.split(",");
+    if (all.every((one) => /^[^/]+(\/[^/]+)?$/.test(one) && one.split("/").every(isLabelName)))
+      return all;
+  }
+  const field = `metadata.annotations[${ANNOTATION_COMPLETE_EXCEPT}]`;
+  return complaints.add("invalid-object", field, except);
 }
 
 /**

@@ -4,6 +4,7 @@ import {
   ANNOTATION_ACCEPTED_CIDRS,
   ANNOTATION_CLUSTER_PROPERTIES,
   ANNOTATION_COMPLETE,
+  ANNOTATION_COMPLETE_EXCEPT,
   ANNOTATION_EXPORTED_ANNOTATIONS,
   ANNOTATION_EXPORTED_AT,
   ANNOTATION_EXPORTED_LABELS,
@@ -259,7 +260,7 @@ describe("a record's slice", () => {
 
 describe("a cluster's Lease", () => {
   const READ = {
-    ...{ id: "c2", uid: "u1", properties: {}, leaseSeconds: 30, complete: false },
+    ...{ id: "c2", uid: "u1", properties: {}, leaseSeconds: 30, completeExcept: undefined },
     renewal: "2026-01-01T00:00:00.000000Z",
   };
   const REGION_PATH = `metadata.labels[${LABEL_REGION}]`;
@@ -279,7 +280,16 @@ describe("a cluster's Lease", () => {
     ],
     "of a registry that holds all that is exported": [
       annotation(ANNOTATION_COMPLETE, "true"),
-      { complete: true },
+      { completeExcept: [] },
+    ],
+    "of a registry that rejects exports": [
+      annotation(ANNOTATION_COMPLETE_EXCEPT, "blue,shop/web"),
+      { completeExcept: ["blue", "shop/web"] },
+    ],
+    "of a registry that rejects exports of no namespace": [
+      annotation(ANNOTATION_COMPLETE_EXCEPT, "blue/"),
+      {},
+      `invalid-object metadata.annotations[${ANNOTATION_COMPLETE_EXCEPT}]`,
     ],
     "of a newer release": [LATER, { version: "99.0.0" }],
     "of a release that published ranges of peers as properties": [

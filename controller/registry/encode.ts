@@ -2,6 +2,7 @@ import {
   ANNOTATION_ACCEPTED_CIDRS,
   ANNOTATION_CLUSTER_PROPERTIES,
   ANNOTATION_COMPLETE,
+  ANNOTATION_COMPLETE_EXCEPT,
   ANNOTATION_DRAIN,
   ANNOTATION_EXPORTED_ANNOTATIONS,
   ANNOTATION_EXPORTED_AT,
@@ -100,7 +101,7 @@ export function encodeCluster(cluster: ClusterFact, namespace: string): Manifest
       },
       annotations: {
         [ANNOTATION_CLUSTER_PROPERTIES]: JSON.stringify(inKeyOrder(cluster.properties)),
-        ...(cluster.complete && { [ANNOTATION_COMPLETE]: "true" }),
+        ...completeness(cluster),
         ...(cluster.version !== undefined && { [ANNOTATION_VERSION]: cluster.version }),
         ...(cluster.drain !== undefined && { [ANNOTATION_DRAIN]: drainText(cluster.drain) }),
         ...(cluster.accepts !== undefined && {
@@ -114,6 +115,13 @@ export function encodeCluster(cluster: ClusterFact, namespace: string): Manifest
       renewTime: cluster.renewal,
     },
   };
+}
+
+/** Earlier releases do not know the exceptions: for them, the registry is not complete then. */
+function completeness({ completeExcept: except }: ClusterFact): Record<string, string> {
+  if (except === undefined) return {};
+  if (except.length === 0) return { [ANNOTATION_COMPLETE]: "true" };
+  return { [ANNOTATION_COMPLETE_EXCEPT]: except.join() };
 }
 
 function encodeMetadata({ labels, annotations }: ExportedMetadata): Record<string, string> {

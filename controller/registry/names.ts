@@ -48,6 +48,12 @@ export function serviceOfSlice(name: string): ObjectKey | undefined {
   return serviceOfRecord(name.slice(0, end));
 }
 
+/** The namespace whose export an object of a registry belongs to; undefined for others, such as the Lease. */
+export function exportingNamespace(name: string): string | undefined {
+  const service = serviceOfRecord(name) ?? serviceOfSlice(name);
+  return service && namesOf(service).namespace;
+}
+
 /** The namespace of a Service; empty for objects whose names are no Service's. */
 export function namespaceOfService(service: ObjectKey | undefined): string {
   return service === undefined ? "" : namesOf(service).namespace;

@@ -50,8 +50,8 @@ export interface FactStoreOptions<Fact> extends FactStoreEvents<Fact> {
   ) => ObjectKey | undefined;
   /** Absent: everything is admitted. */
   readonly quota?: StoreQuota<Fact>;
-  /** True while an object that a list lacks is known to be gone; otherwise its fact is retained. Absent: always. */
-  readonly isGone?: () => boolean;
+  /** True while an object of a group that a list lacks is known to be gone; otherwise its fact is retained. Absent: always. */
+  readonly isGone?: (group: ObjectKey | undefined) => boolean;
 }
 
 /** What a `FactStore` reports. */
@@ -238,7 +238,7 @@ export class FactStore<Fact> {
   removed(key: string, how?: Removal): void {
     const { isGone, quota } = this.#options;
     const before = this.#entries.get(key);
-    if (how === "missing" && before?.fact !== undefined && isGone?.() === false) {
+    if (how === "missing" && before?.fact !== undefined && isGone?.(before.group) === false) {
       this.#retain(key, before, before.fact);
       return;
     }
@@ -247,9 +247,11 @@ export class FactStore<Fact> {
     this.#remove(key, before, this.#note(key, undefined));
   }
 
-  /** Removes all retained objects: they are known to be gone. */
+  /** Removes the retained objects that are known to be gone by now. */
   removeMissing(): void {
-    for (const key of [...this.#missing]) this.removed(key);
+    const { isGone = () => true } = this.#options;
+    for (const key of [...this.#missing])
+      if (isGone(this.#entries.get(key)?.group)) this.removed(key);
   }
 
   #retain(key: string, before: Entry<Fact>, fact: Fact): void {

@@ -121,17 +121,6 @@ test("a flooded registry keeps earlier records, and is listed again when there i
   assert.equal(peer.lists, 2, "once, for any number of removed records");
 });
 
-test("a record that a list lacks is retained until the Lease is marked complete; one that returns exists once", async () => {
-  const peer = new Peer();
-  await peer.read(() => ["web"]);
-  peer.remove("web", "missing");
-  assert.ok(peer.member.record("shop/web"));
-  peer.put("web");
-  assert.ok(peer.member.record("shop/web"));
-  peer.remove("web");
-  assert.equal(peer.member.record("shop/web"), undefined);
-});
-
 test("retained records stay within the registry's limit", async () => {
   const peer = new Peer();
   await peer.read(() => []);

@@ -48,7 +48,7 @@ export interface MemberOptions {
   readonly maxRules: number;
   readonly clock: Clock;
   /** True while a name that its registry lacks is known not to be exported. */
-  readonly isConfirmed: () => boolean;
+  readonly isConfirmed: (service: ObjectKey) => boolean;
   readonly events: MemberEvents;
 }
 
@@ -130,6 +130,13 @@ export class Member {
     return objectKey(this.namespace, recordName(service));
   }
 
+  /** True if the registry has no record of a Service, or has lost one of its slices. */
+  lacks(service: ObjectKey): boolean {
+    const { records, slices } = this;
+    const keys = slices.keysOf(service).values();
+    return !records.has(this.recordKey(service)) || keys.some((key) => !slices.has(key));
+  }
+
   /** Every name with a record or a slice. */
   services(): Set<ObjectKey> {
     return new Set([...this.records.groups(), ...this.slices.groups()]);
@@ -145,7 +152,7 @@ export class Member {
     return this.registry.connect(follow);
   }
 
-  /** Removes what the last list lacked. */
+  /** Removes what the last list lacked, and is known not to be exported. */
   removeMissing(): void {
     this.records.removeMissing();
     this.slices.removeMissing();
@@ -169,7 +176,7 @@ export class Member {
       written: isOurs,
       groupOf: (key) => serviceOf(namesOf(key).name),
       quota,
-      isGone: isConfirmed,
+      isGone: (service) => service === undefined || isConfirmed(service),
       changed: (change) => this.#changed(dirties, change),
       problems: events.problems.bind(events),
     });

@@ -32,6 +32,7 @@ class Bench {
     clock: this.clock,
     takesOver: false,
     writer: {
+      ownerOf: ({ namespace = "" }) => namespace,
       apply: (_resource, manifest, options) => this.#apply(manifest, options),
       delete: (_resource, _name, seen) =>
         this.#answer(() => this.objects.delete(KIND, KEY, { ...seen, key: undefined })),
@@ -208,6 +209,7 @@ test("all items are tried and the first error is thrown; without an answer the r
 });
 
 const HUNG = new ApiFault("webhook-failed", "Not answered within 7 seconds");
+HUNG.took = 7_000;
 const UNFIT = new ApiFault("webhook-failed", "HTTP 500: add operation does not apply: /a", {
   status: 500,
 });

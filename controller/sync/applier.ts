@@ -1,6 +1,7 @@
 import { isFields } from "../../api/parse/fields.ts";
 import type { Clock } from "../../common/clock.ts";
-import { ApiFault, type FaultReason, hasHung } from "../../common/kubernetes/api-fault.ts";
+import { ApiFault, type FaultReason } from "../../common/kubernetes/api-fault.ts";
+import { hasHung } from "../../common/kubernetes/recovery.ts";
 import type { ApiResource, ObjectName } from "../../common/kubernetes/resource.ts";
 import type { ApiObject, ApiWriter, ObjectState } from "../../common/kubernetes/writer.ts";
 import type { Manifest } from "../model/manifest.ts";
@@ -12,7 +13,7 @@ import { type Answers, refresh } from "./refresh.ts";
 /** Dependencies of an `Applier`. */
 export interface ApplierOptions {
   readonly resource: ApiResource;
-  readonly writer: Pick<ApiWriter, "apply" | "delete" | "get">;
+  readonly writer: Pick<ApiWriter, "apply" | "delete" | "get" | "ownerOf">;
   /** The store of the kind. */
   readonly store: Pick<FactStore<unknown>, "beginWrite">;
   /** The informer of the kind; undefined before there is one. */
@@ -39,6 +40,8 @@ const MOST_HUNG = 10_000;
  * (`common/queue/hanging.ts`), so that a webhook for all namespaces leaves workers to what it does not hold up.
  */
 const MOST_AGAIN = { namespace: 1, all: 3 } as const;
+/** Milliseconds for which a namespace keeps its place in the line: longer than a queue waits between two attempts. */
+const IN_LINE_MS = 70_000;
 
 const DIGEST = { content: contentDigest, status: statusDigest } as const;
 
@@ -55,10 +58,12 @@ export class Applier {
     content: new Map(),
     status: new Map(),
   };
-  /** Operations that hung in a webhook when they were last tried, by object, and how that ended. */
+  /** Operations that hung when they were last tried, by object, and how that ended. */
   readonly #hung = new Map<string, ApiFault>();
   /** Of these, the namespaces of those that are being tried again. */
   readonly #again: string[] = [];
+  /** Namespaces that were not let through, the one that has waited for longest first, and when they last asked: they take turns. */
+  readonly #line = new Map<string, number>();
   /** State of objects that a creation found, until the next write: their informer may never show them, as without labels. */
   readonly #found = new Map<string, ObjectState>();
 
@@ -70,7 +75,7 @@ export class Applier {
 
   /**
    * Applies a manifest; `seen`: the object's present state, undefined if it does not exist. True if it was written.
-   * Throws an ApiFault; after a `write-conflict` the store is up to date.
+   * Throws an ApiFault; after a `write-conflict` the store is up to date. What another writer has reverted before fails as `overwritten` until a write has stayed.
    */
   apply(manifest: Manifest, seen: Seen | undefined): Promise<boolean> {
     return this.#write("content", manifest, seen);
@@ -81,7 +86,7 @@ export class Applier {
     return this.#write("status", manifest, seen);
   }
 
-  /** True for an object whose last write or deletion hung in a webhook. */
+  /** True for an object whose last write or deletion hung. */
   hangs(key: string, operation: Operation = "content"): boolean {
     return this.#hung.has(`${operation} ${key}`);
   }
@@ -123,10 +128,12 @@ export class Applier {
     const key = keyOf(manifest.metadata);
     const digest = DIGEST[part];
     const wanted = digest(manifest);
-    if (seen !== undefined && this.#isDone(part, key, wanted, seen[part])) return false;
-    if (this.#backoff[part].isPaused(key, manifest)) {
-      throw new ApiFault("overwritten", `Another writer reverts ${key} after each write`);
+    const backoff = this.#backoff[part];
+    if (seen !== undefined && this.#isDone(part, key, wanted, seen[part])) {
+      if (backoff.isContested(key, manifest)) throw overwritten(key);
+      return false;
     }
+    if (backoff.isPaused(key, manifest)) throw overwritten(key);
     const endAgain = this.#tryAgain(part, key, seen === undefined);
     const end = this.#options.store.beginWrite(key, { part, digest: wanted });
     const state = seen ?? this.#found.get(key);
@@ -134,11 +141,12 @@ export class Applier {
     try {
       const { object } = await this.#send(part, manifest, state);
       this.#noteHang(part, key, undefined);
-      this.#backoff[part].wrote(key, manifest);
+      backoff.wrote(key, manifest);
       const left = digest(object);
       if (left === wanted) this.#outcomes[part].delete(key);
       else this.#outcomes[part].set(key, { wanted, left });
       this.#options.informer()?.reflector.wrote(object);
+      if (backoff.isContested(key, manifest)) throw overwritten(key);
       return true;
     } catch (thrown) {
       this.#noteHang(part, key, thrown);
@@ -159,10 +167,18 @@ export class Applier {
     if (fault === undefined) return () => {};
     // A webhook may hang for new objects only.
     const kind = isNew ? "new" : "old";
-    const own = `${kind} ${nameOf(key).namespace ?? ""}`;
+    const own = `${kind} ${this.#options.writer.ownerOf(nameOf(key))}`;
+    const now = this.#options.clock.now();
+    for (const [one, at] of this.#line) if (now - at >= IN_LINE_MS) this.#line.delete(one);
+    const line = [...this.#line.keys()].filter((one) => one.startsWith(kind));
     const same = this.#again.filter((one) => one === own).length;
     const all = this.#again.filter((one) => one.startsWith(kind)).length;
-    if (same >= MOST_AGAIN.namespace || all >= MOST_AGAIN.all) throw fault;
+    const ahead = line.includes(own) ? line.indexOf(own) : line.length;
+    if (same >= MOST_AGAIN.namespace || all + ahead >= MOST_AGAIN.all) {
+      this.#line.set(own, now);
+      throw fault;
+    }
+    this.#line.delete(own);
     this.#again.push(own);
     return () => void this.#again.splice(this.#again.indexOf(own), 1);
   }
@@ -194,6 +210,10 @@ export class Applier {
     const { resource, writer, informer } = this.#options;
     return refresh(thrown, writer, resource, name, seen, informer()?.reflector);
   }
+}
+
+function overwritten(key: string): ApiFault {
+  return new ApiFault("overwritten", `Another writer reverts ${key} after each write`);
 }
 
 function keyOf({ namespace, name }: ObjectName): string {

@@ -1,6 +1,6 @@
 import { field } from "../../api/parse/fields.ts";
-import { ApiFault, hasHung } from "../../common/kubernetes/api-fault.ts";
-import { isRejection, isServerDown } from "../../common/kubernetes/recovery.ts";
+import { ApiFault } from "../../common/kubernetes/api-fault.ts";
+import { hasHung, isRejection, isServerDown } from "../../common/kubernetes/recovery.ts";
 import type { Manifest } from "../model/manifest.ts";
 import type { Seen } from "../stores/fact-store.ts";
 import type { Applier } from "./applier.ts";
@@ -88,7 +88,7 @@ export async function converge(options: Convergence): Promise<Converged> {
         const found = seen(key);
         if (found === undefined) return false;
         await applier.remove(found).catch(async (fault: unknown) => {
-          if (isRejection(fault) && !hasHung(fault)) await empty(key, found).catch(() => undefined);
+          if (isRejection(fault)) await empty(key, found).catch(() => undefined);
           throw fault;
         });
         return true;

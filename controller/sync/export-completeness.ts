@@ -1,66 +1,58 @@
-import type { ObjectKey } from "../../api/names.ts";
+import { namesOf, type ObjectKey } from "../../api/names.ts";
 import type { Cancel, Clock } from "../../common/clock.ts";
 import { ApiFault, type FaultReason } from "../../common/kubernetes/api-fault.ts";
-import { isRejection } from "../../common/kubernetes/recovery.ts";
+import type { Exceptions } from "../model/facts.ts";
+import { MOST_EXCEPT_CHARACTERS } from "../model/limits.ts";
 import type { RegistryInformers } from "../stores/registry-informers.ts";
 
 /** Milliseconds between the first marked renewals: readers wait for a second one (`confirmRemovals`). */
 const REPEAT_MS = 2000;
 /** Number of early renewals: readers reconnect at different times. */
 const REPEATS = 5;
-/** Errors that concern the export itself: it will not be published, so nothing waits for it. */
-const REJECTED: readonly FaultReason[] = ["invalid", "refused"];
-/** Errors of two writers. */
-const CONTESTED: readonly FaultReason[] = ["overwritten", "write-conflict"];
-/**
- * Milliseconds after which nothing waits for an export that fails although the API server works, such as because of a webhook that does not answer: until the
- * registry is complete, readers that restart keep what others have withdrawn.
- */
-const LASTING_MS = 60_000;
+/** Milliseconds for which an export stays an exception once it is published: watches of Leases may be ahead of those of records. */
+const LINGER_MS = 10_000;
 
 /**
  * Whether everything exported is in the registry, so that the Lease may be marked complete: the whole registry is
  * watched, and every export and record was reconciled since. A lost connection ends it, because the server that
- * answers next may have lost its data.
+ * answers next may have lost its data. Exports that the registry rejects are not awaited, as it may never accept them. Those that it lacks are exceptions of the
+ * mark: it may have lost them, and readers must not withdraw them.
  */
 export class ExportCompleteness {
   readonly #registry: Pick<RegistryInformers, "isWatched">;
-  readonly #hasRecords: () => boolean;
   readonly #clock: Clock;
   readonly #completed: () => void;
   /** Names that are queued, or whose publication failed. */
   readonly #due = new Set<ObjectKey>();
-  /** Names that were rejected, and are not waited for. */
-  readonly #rejected = new Set<ObjectKey>();
-  /** Since when names fail although the API server works. */
-  readonly #failing = new Map<ObjectKey, number>();
+  /** Rejected names that the registry lacks, or has lacked, and until when they are exceptions. */
+  readonly #lacking = new Map<ObjectKey, number>();
   /** Number of reconciles in progress. */
   #underWay = 0;
   #isSeen = false;
   #cancel: Cancel = () => undefined;
 
-  /** `registry`: the local cluster's; `hasRecords`: whether anything is in it. `completed`: the Lease should be renewed with the mark now. */
-  constructor(
-    registry: Pick<RegistryInformers, "isWatched">,
-    hasRecords: () => boolean,
-    clock: Clock,
-    completed: () => void,
-  ) {
+  /** `registry`: the local cluster's. `completed`: the Lease should be renewed with the mark now. */
+  constructor(registry: Pick<RegistryInformers, "isWatched">, clock: Clock, completed: () => void) {
     this.#registry = registry;
-    this.#hasRecords = hasRecords;
     this.#clock = clock;
     this.#completed = completed;
   }
 
-  get isSeen(): boolean {
-    return this.#isSeen;
+  /** Exports that the registry may lack; undefined while it may lack any, or if they are too many for a Lease. */
+  get except(): Exceptions | undefined {
+    if (!this.#isSeen) return undefined;
+    for (const [key, until] of this.#lacking)
+      if (until <= this.#clock.now()) this.#lacking.delete(key);
+    const names = [...this.#lacking.keys()].sort();
+    // A namespace with many of them costs no other one its completeness.
+    const namespaces = [...new Set(names.map((key) => namesOf(key).namespace))];
+    return [names, namespaces].find((all) => all.join().length <= MOST_EXCEPT_CHARACTERS);
   }
 
   /** Starts over. */
   begin(): void {
     this.#due.clear();
-    this.#rejected.clear();
-    this.#failing.clear();
+    this.#lacking.clear();
     this.end();
   }
 
@@ -74,16 +66,21 @@ export class ExportCompleteness {
     this.#due.add(key);
   }
 
-  /** Runs the reconcile of a name. Throws what it throws. */
-  async publish(key: ObjectKey, reconcile: () => Promise<void>): Promise<void> {
+  /** Runs the reconcile of a name; `lacks`: the registry lacks it. Throws what `reconcile` throws. */
+  async publish(
+    key: ObjectKey,
+    reconcile: () => Promise<void>,
+    lacks: () => boolean,
+  ): Promise<void> {
     this.#due.delete(key);
     this.#underWay++;
     try {
       await reconcile();
-      this.#failing.delete(key);
-      this.#rejected.delete(key);
+      this.#linger(key);
     } catch (thrown) {
-      (this.#isAwaited(key, thrown) ? this.#due : this.#rejected).add(key);
+      if (isOutage(thrown)) this.#due.add(key);
+      else if (lacks()) this.#lacking.set(key, Number.POSITIVE_INFINITY);
+      else this.#linger(key);
       throw thrown;
     } finally {
       this.#underWay--;
@@ -94,30 +91,34 @@ export class ExportCompleteness {
   /** Evaluates again: the connection to the registry may have changed. */
   update(): void {
     if (!this.#registry.isWatched) this.end();
-    else if (!this.#isSeen && this.#due.size === 0 && this.#underWay === 0 && this.#isCredible) {
+    else if (!this.#isSeen && this.#due.size === 0 && this.#underWay === 0) {
       this.#isSeen = true;
       this.#report(REPEATS);
     }
   }
 
-  /** An empty registry that takes nothing may have lost its data: readers would withdraw each name of the cluster. */
-  get #isCredible(): boolean {
-    return this.#rejected.size === 0 || this.#hasRecords();
-  }
-
-  /** True if the registry is not complete without an export that has failed. */
-  #isAwaited(key: ObjectKey, thrown: unknown): boolean {
-    const { reason } = thrown instanceof ApiFault ? thrown : {};
-    if (reason !== undefined && REJECTED.includes(reason)) return false;
-    // An outage says nothing about the export.
-    if (reason !== undefined && !isRejection(thrown) && !CONTESTED.includes(reason)) return true;
-    const since = this.#failing.get(key) ?? this.#clock.now();
-    this.#failing.set(key, since);
-    return this.#clock.now() - since < LASTING_MS;
+  #linger(key: ObjectKey): void {
+    if (this.#lacking.get(key) === Number.POSITIVE_INFINITY)
+      this.#lacking.set(key, this.#clock.now() + LINGER_MS);
   }
 
   #report(times: number): void {
     this.#completed();
     if (times > 1) this.#cancel = this.#clock.after(REPEAT_MS, () => this.#report(times - 1));
   }
+}
+
+/** Faults that say nothing about the export: the API server does not work, or this replica must not write. All others may never end. */
+const OUTAGES: ReadonlySet<FaultReason> = new Set([
+  "no-credentials",
+  "not-leader",
+  "server-error",
+  "stalled",
+  "throttled",
+  "unauthorized",
+  "unreachable",
+]);
+
+function isOutage(thrown: unknown): boolean {
+  return thrown instanceof ApiFault && OUTAGES.has(thrown.reason);
 }

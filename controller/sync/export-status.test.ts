@@ -92,64 +92,48 @@ test("an export deleted right after its status write is withdrawn, even if the w
 
 /**
  * When a registry is complete, step by step: its only export is published, or fails for a reason; seconds pass; its connection is
- * `lost` or `restored`; it is `empty`, or has a `record`. `yes` and `no`: whether it is complete.
+ * `lost` or `restored`; its record is `there`, though not as it should be. `yes`, `no`, `except`: whether it is complete, except that export.
  */
 const COMPLETENESS: Readonly<Record<string, readonly string[]>> = {
   "the registry is complete once every queued name is published": ["no, published, yes"],
-  "a failed export delays completeness, a rejected one does not, as by a ResourceQuota": [
-    "unreachable, no, write-conflict, no, forbidden, no, invalid, yes",
-    "refused, yes",
-  ],
-  "an export that is rejected for a minute, whatever the reason, delays completeness no longer; an outage does":
-    [
-      ...["webhook-failed", "forbidden", "write-failed", "overwritten"].map(
-        (reason) => `${reason}, 30, unreachable, ${reason}, 29, ${reason}, no, 1, ${reason}, yes`,
-      ),
-      "stalled, 60, stalled, no",
-    ],
-  "an empty registry that takes no export is not complete: readers would withdraw each name of the cluster":
-    [
-      "empty, refused, 60, refused, 60, refused, no, record, refused, yes",
-      ...["invalid", "webhook-failed"].map(
-        (reason) => `empty, ${reason}, 60, ${reason}, 60, ${reason}, no, published, yes`,
-      ),
-    ],
+  "a failed export delays completeness": ["unreachable, no, throttled, 60, stalled, no"],
+  "an export that is rejected, whatever the reason, is an exception if the registry lacks it, until shortly after it is published":
+    ["refused", "invalid", "webhook-failed", "forbidden", "write-conflict", "a defect"].map(
+      (one) =>
+        `unreachable, ${one}, except, ${one}, published, 9, except, 1, yes, ${one}, except, there, ${one}, 10, yes`,
+    ),
   "a lost connection ends completeness until all names are published again": [
     "published, due, yes, lost, no, restored, no, published, yes",
   ],
 };
+const EXCEPT: Readonly<Record<string, readonly string[]>> = { yes: [], except: ["shop/web"] };
 
 for (const [name, histories] of Object.entries(COMPLETENESS)) {
   test(name, async () => {
     for (const history of histories) {
       const registry = { isWatched: true };
       const clock = new FakeClock();
-      let [renewals, hasRecords] = [0, true];
-      const completeness = new ExportCompleteness(
-        registry,
-        () => hasRecords,
-        clock,
-        () => renewals++,
-      );
+      let [renewals, isLacking] = [0, true];
+      const completeness = new ExportCompleteness(registry, clock, () => renewals++);
       completeness.due("shop/web");
       for (const step of history.split(", ")) {
-        if (step === "yes" || step === "no") {
+        if (step === "no" || step in EXCEPT) {
           completeness.update();
-          assert.equal(completeness.isSeen, step === "yes", history);
+          assert.deepEqual(completeness.except, EXCEPT[step], history);
         } else if (step === "lost" || step === "restored") registry.isWatched = step === "restored";
-        else if (step === "empty" || step === "record") hasRecords = step === "record";
+        else if (step === "there") isLacking = false;
         else if (step === "due") completeness.due("shop/web");
         else if (/^\d+$/.test(step)) clock.advance(Number(step) * 1000);
         else {
           const act = async () => {
+            if (step === "a defect") throw new TypeError(step);
             if (step !== "published") throw new ApiFault(step as FaultReason, "no");
           };
-          await completeness.publish("shop/web", act).catch(() => undefined);
+          await completeness.publish("shop/web", act, () => isLacking).catch(() => undefined);
         }
       }
-      const before = renewals;
       clock.advance(60_000);
-      if (completeness.isSeen) assert.ok(renewals > before && renewals < 10, "it is repeated");
+      if (completeness.except) assert.ok(renewals > 1 && renewals < 10, "it is repeated");
     }
   });
 }

@@ -66,7 +66,7 @@ export function exportedService(
 ): ExportedService {
   // A snapshot: the reconcile awaits writes, and `members` may change meanwhile.
   const synced = new Map(
-    [...members].map(({ id }) => [id, id === local?.cluster || members.isSynced(id)]),
+    [...members].map(({ id }) => [id, id === local?.cluster || members.isSynced(id, key)]),
   );
   const { isComplete } = members;
   const isSynced = (id: string) => synced.get(id) ?? isComplete;

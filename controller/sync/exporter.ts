@@ -125,11 +125,10 @@ export class Exporter {
   }
 
   #failure(key: ObjectKey, thrown: unknown): Pick<ExportOutcome, "publication" | "rejected"> {
-    const publication = publicationOf(thrown);
     const rejection = this.#rejections.note(key, thrown);
-    if (publication !== "failed" || rejection === undefined) return { publication };
+    if (rejection === undefined) return { publication: publicationOf(thrown) };
     const { reason, message } = rejection;
-    return { publication, rejected: { reason, message } };
+    return { publication: "failed", rejected: { reason, message } };
   }
 
   async #publish(

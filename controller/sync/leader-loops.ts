@@ -47,11 +47,8 @@ export class LeaderLoops {
     const { api, clock, config, events, local, identity, member, members } = options;
     const { permission, queue, registryApi, source, today, uid } = options;
     this.#options = options;
-    const completeness = new ExportCompleteness(
-      member.registry,
-      () => member.services().size > 0,
-      clock,
-      () => this.#renewer.renewNow(),
+    const completeness = new ExportCompleteness(member.registry, clock, () =>
+      this.#renewer.renewNow(),
     );
     this.#completeness = completeness;
     this.#renewer = new LeaseRenewer({
@@ -67,7 +64,7 @@ export class LeaderLoops {
       status: () => members.state(identity.id)?.lease.status,
       // On a hub, they are on each cluster's namespace.
       accepts: () => (config.registry === "mesh" ? acceptedTexts(options.declared()) : undefined),
-      isComplete: () => completeness.isSeen,
+      completeExcept: () => completeness.except,
       makesNamespace: config.registry === "mesh",
       events: {
         registering: (step) => events.registering(step),

@@ -28,15 +28,6 @@ test("changes of a peer with hundreds of them do not hold up those of another pe
   while (!has("flood-199")) await world.pass(10);
 });
 
-test("a member without renewals is stale, but not after a pause of this process", async () => {
-  const { world, c1, c2 } = await ControllerWorld.withExport(["c1", "c2"]);
-  await world.pass(20_000);
-  c1.kill();
-  world.clock.standStill(3_600_000);
-  await c2.importsAfter(15_000, { "shop/web": "vip 10.1.0.7" });
-  await c2.importsAfter(60_000, { "shop/web": "vip 10.1.0.7(serving)" });
-});
-
 test("the Lease is renewed four times per duration even with slow answers, and sooner after a failure or a change, until the controller stops", async () => {
   const { world, c1 } = ControllerWorld.of(["c1"]);
   let isRejected = false;

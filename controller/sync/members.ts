@@ -4,8 +4,16 @@ import type { ObjectKey } from "../../api/names.ts";
 import { type Cancel, type Clock, everySecond } from "../../common/clock.ts";
 import type { Identity } from "../identity/own-identity.ts";
 import type { ClusterDescription } from "../members/damped-description.ts";
-import { evaluate, type MemberState, type Now, recordOf, usesOf } from "../members/evaluate.ts";
+import {
+  evaluate,
+  isSyncedFor,
+  type MemberState,
+  type Now,
+  recordOf,
+  usesOf,
+} from "../members/evaluate.ts";
 import { LEASE_SECONDS } from "../members/lease-expiry.ts";
+import { isAmong, UNCONFIRMED } from "../members/removal-confirmation.ts";
 import type { Windows } from "../members/rotate.ts";
 import { drainText, type PlacedDrain, phaseOf } from "../model/drain.ts";
 import { IN_ROTATION, type Rotation, type RotationRecord } from "../model/rotation.ts";
@@ -145,9 +153,10 @@ export class Members {
     return state.lease.isSilent && id !== this.#local?.identity.id;
   }
 
-  /** True if it is known what a cluster exports, and so what it does not. */
-  isSynced(id: string): boolean {
-    return this.state(id)?.isSynced ?? this.#isComplete;
+  /** True if it is known whether a cluster exports a name. */
+  isSynced(id: string, key: ObjectKey): boolean {
+    const state = this.state(id);
+    return state === undefined ? this.#isComplete : isSyncedFor(state, key);
   }
 
   /** Every name that a member exports. */
@@ -162,7 +171,10 @@ export class Members {
     const { clock, clusterSetCidrs, connection, dirty, events, maxRules } = this.#options;
     const member = new Member({
       ...{ id, namespace, isOurs, clock, clusterSetCidrs, maxRules },
-      isConfirmed: () => this.state(id)?.confirmation.isGiven === true,
+      isConfirmed: (key) => {
+        const { isGiven, except } = this.state(id)?.confirmation ?? UNCONFIRMED;
+        return isGiven && !isAmong(except, key);
+      },
       events: {
         dirty: (kind, key) => dirty(kind, key, isOurs ? undefined : id),
         changed: () => this.evaluate(id),
@@ -253,8 +265,7 @@ export class Members {
     const { accepted, synced, turned } = this.#options;
     const { id, isOurs } = member;
     const [was, is] = [usesOf(before), usesOf(after)];
-    const { isGiven } = after.confirmation;
-    if (isGiven && before?.confirmation.isGiven !== true) member.removeMissing();
+    if (after.confirmation.isGiven) member.removeMissing();
     if (was.use !== is.use) {
       turned(id);
       this.#requeue(member);

@@ -6,6 +6,33 @@ import { keyOf } from "../../test/stages/cluster-manifests.ts";
 import { ControllerWorld, type MemoryCluster } from "../../test/stages/controller-world.ts";
 import { TASK_KINDS } from "../model/task.ts";
 
+/** For minutes, a condition does not change, although each attempt is accepted before it is reverted. */
+async function isStable(world: ControllerWorld, { server }: MemoryCluster, ready: () => string) {
+  const said = new Set([ready()]);
+  const unlisten = server.objects.listen(() => said.add(ready()));
+  await world.pass(300_000);
+  unlisten();
+  assert.equal(said.size, 1, [...said].join("\n"));
+}
+
+test("another controller that empties a published slice after each write: the condition of the export says so until it ends", async () => {
+  const { world, c1 } = await ControllerWorld.withExport(["c1"]);
+  const { objects } = c1.server;
+  const ready = () => c1.ready("shop/web", "serviceexports");
+  const unlisten = objects.listen(({ kind, key, object, type }) => {
+    const isPublished = kind === "endpointslices" && key.includes("registry");
+    if (!isPublished || type === "DELETED" || String(at(object, ["endpoints"])) === "") return;
+    objects.replace(kind, key, { ...structuredClone(object), endpoints: [] }, "another");
+  });
+  c1.serve("shop/web", ["10.1.0.8"]);
+  await world.pass(30_000);
+  assert.match(ready(), /^False Failed .*overwritten: Another writer reverts/);
+  await isStable(world, c1, ready);
+  unlisten();
+  await world.pass(130_000);
+  assert.match(ready(), /^True/);
+});
+
 test("backoff applies to another controller that reverts an import after each write", async () => {
   const { world, c1 } = await ControllerWorld.withExport(["c1"]);
   const theirs = {
@@ -24,8 +51,9 @@ test("backoff applies to another controller that reverts an import after each wr
   const { length: writes } = await c1.writesIn(60_000);
   assert.ok(writes < 30, String(writes));
   await c1.readyAfter(90_000, /^False WriteRejected overwritten: .*reverts shop\/web after each/);
+  await isStable(world, c1, () => c1.ready());
   isAtPeace = true;
-  await world.pass(120_000);
+  await world.pass(130_000);
   assert.equal(c1.read("serviceimports", "shop/web", "spec", "type"), "ClusterSetIP");
   assert.match(c1.ready(), /^True/);
 });

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { FINE } from "../../test/doubles/memory/memory-api-server.ts";
+import { FINE, type MemoryApiServer } from "../../test/doubles/memory/memory-api-server.ts";
+import { Refusal } from "../../test/doubles/memory/object-table.ts";
 import { anyChance, Chance } from "../../test/generators/chance.ts";
 import { forMany } from "../../test/generators/for-all.ts";
 
@@ -186,12 +187,38 @@ test("after a leader is killed right before a renewal, another replica takes ove
   );
 });
 
-test("a leader with the shortest Lease can write even if answers take a second", async () => {
-  const { world, c1 } = ControllerWorld.of(["c1"]);
-  world.leaseSeconds = LEASE_CHOICE.least;
-  await world.run(5000);
-  c1.server.weather = { delay: 500, lost: 0 };
+/** etcd without space accepts deletions only; an API server responds with an internal error. */
+function fill(server: MemoryApiServer): void {
+  server.admitWrite = ({ method }) => {
+    if (method !== "DELETE") throw new Refusal(500, "etcdserver: mvcc: database space exceeded");
+  };
+}
+
+test("the hub's etcd has no space: withdrawals go on, exports say why others do not, until there is space", async () => {
+  const { world, c1, c2, hub } = ControllerWorld.withHub(["c1", "c2"]);
+  const many = Array.from({ length: 150 }, (_, i) => `10.1.1.${i}`);
+  for (const key of ["shop/gone", "shop/web"]) c1.offer(key, many);
+  await world.run(20_000);
+  fill(hub);
+  c1.delete("ServiceExport", "shop/gone");
+  // Of two slices the first one goes.
+  c1.serve("shop/web", many.slice(100));
+  c1.offer("shop/new", ["10.1.0.9"]);
+  await c2.importsAfter(10_000, { "shop/web": ["vip", ...many.slice(100).sort()].join(" ") });
+  const ready = () => c1.ready("shop/new", "serviceexports");
+  assert.match(ready(), /^False Failed .* write-failed: .*database space exceeded/);
+  assert.ok((c1.controller?.oldestChange ?? 0) > 9_000);
+  hub.admitWrite = () => {};
+  await c2.importAfter(20_000, "shop/new", "vip 10.1.0.9");
+});
+
+test("the etcd of an importing cluster has no space: withdrawals go on while it has a leader", async () => {
+  const { world, c1, c2 } = await ControllerWorld.withExport(["c1", "c2"], () => 0.5);
+  c1.offer("shop/gone", ["10.1.0.7"]);
   await world.pass(20_000);
-  c1.offer("shop/web", ["10.1.0.7"]);
-  await c1.importsAfter(20_000, { "shop/web": "vip 10.1.0.7" });
+  fill(c2.server);
+  c1.delete("ServiceExport", "shop/gone");
+  await c2.importsAfter(3000, { "shop/web": "vip 10.1.0.7" });
+  await world.pass(30_000);
+  assert.equal(c2.controller?.permission.isGranted, false);
 });

@@ -6,6 +6,8 @@ import { contentDigest, statusDigest } from "../stores/content-digest.ts";
 const FREE = 3;
 /** Milliseconds of the first pause after that, which doubles, and of the longest. */
 const PAUSE = { min: 1000, max: 60_000 } as const;
+/** Milliseconds for which a write has to stay that was reverted before: until then it counts as reverted. */
+const STAY_MS = 10_000;
 /** Milliseconds after which a write is forgotten. */
 const MEMORY_MS = 2 * PAUSE.max;
 
@@ -24,10 +26,16 @@ export class OverwriteBackoff {
 
   /** True if the same manifest was written so often that it has to wait. */
   isPaused(key: string, manifest: Manifest): boolean {
-    const last = this.#writes.get(key);
-    if (last === undefined || last.times < FREE || last.digest !== digestOf(manifest)) return false;
+    const last = this.#lastOf(key, manifest, FREE);
+    if (last === undefined) return false;
     const pause = Math.min(PAUSE.max, PAUSE.min * 2 ** (last.times - FREE));
     return this.#clock.now() - last.at < pause;
+  }
+
+  /** True if the manifest was reverted before, and was written so recently that it may be reverted again. */
+  isContested(key: string, manifest: Manifest): boolean {
+    const last = this.#lastOf(key, manifest, FREE + 1);
+    return last !== undefined && this.#clock.now() - last.at < STAY_MS;
   }
 
   wrote(key: string, manifest: Manifest): void {
@@ -46,6 +54,12 @@ export class OverwriteBackoff {
   /** An object that this controller deleted was not reverted: it is created again without a pause. */
   deleted(key: string): void {
     this.#writes.delete(key);
+  }
+
+  /** The last write, if it was the same and at least the `least`th one. */
+  #lastOf(key: string, manifest: Manifest, least: number) {
+    const last = this.#writes.get(key);
+    return last && last.times >= least && last.digest === digestOf(manifest) ? last : undefined;
   }
 }
 

@@ -11,7 +11,10 @@ import type { Reconcilers } from "./reconcilers.ts";
 /** Names that are reconciled at the same time, for each queue. */
 const WORKERS = 16;
 /** The numbers of a `WorkQueue`. */
-type Numbers = Pick<WorkQueue<Task>, "depth" | "failing" | "failingFor" | "oldest" | "working">;
+type Numbers = Pick<
+  WorkQueue<Task>,
+  "depth" | "failing" | "failingFor" | "oldest" | "stuckFor" | "working"
+>;
 
 /**
  * The work queues of reconciles: one for exports, which may wait for a hub that does not answer, and one for everything local. They
@@ -56,6 +59,7 @@ export class ReconcileQueue {
       failing: one.failing + other.failing,
       failingFor: Math.max(one.failingFor, other.failingFor),
       oldest: Math.max(one.oldest, other.oldest),
+      stuckFor: Math.max(one.stuckFor, other.stuckFor),
       working: one.working + other.working,
     };
   }

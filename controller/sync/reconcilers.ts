@@ -12,6 +12,7 @@ import { ApiWriter } from "../../common/kubernetes/writer.ts";
 import { Slots } from "../../common/queue/slots.ts";
 import type { ImportFact } from "../model/facts.ts";
 import type { Dirty, TaskKind } from "../model/task.ts";
+import { exportingNamespace } from "../registry/names.ts";
 import type { Member } from "../stores/member.ts";
 import { Applier, type ApplierOptions } from "./applier.ts";
 import { ClusterProperties } from "./cluster-properties.ts";
@@ -82,6 +83,8 @@ export class Reconcilers {
       ...permission.writing(registryApi),
       fieldManager,
       slots: registrySlots,
+      // A registry is one namespace with the exports of all.
+      ownerOf: ({ name }) => exportingNamespace(name),
     });
     const applier = (
       resource: ApiResource,
@@ -229,12 +232,14 @@ export class Reconcilers {
 
   /** Throws the API server's error. */
   async reconcile(kind: TaskKind, key: ObjectKey): Promise<void> {
-    const { completeness, isUnconfirmed, renewer } = this.#options;
+    const { completeness, isUnconfirmed, member, renewer } = this.#options;
     switch (kind) {
       case "export":
         if (isUnconfirmed(key)) return;
         if (renewer.isRegistered) {
-          await completeness.publish(key, () => this.#exporter.reconcile(key));
+          // An export that is invalid has no record.
+          const lacks = () => this.#exporter.outcome(key)?.valid === "Valid" && member.lacks(key);
+          await completeness.publish(key, () => this.#exporter.reconcile(key), lacks);
         } else if (renewer.rejection !== undefined || renewer.isElsewhere || this.#isNew(key)) {
           this.#exporter.postpone(key, renewer.rejection);
         }

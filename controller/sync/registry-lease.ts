@@ -38,8 +38,8 @@ export interface RegistryLeaseOptions {
   readonly drain: () => Drain | undefined;
   /** The ranges that this cluster declares for its peers, if they cannot read them elsewhere. */
   readonly accepts: () => ClusterFact["accepts"];
-  /** True if everything exported was seen in the registry. */
-  readonly isComplete: () => boolean;
+  /** As in `ClusterFact`. */
+  readonly completeExcept: () => ClusterFact["completeExcept"];
   /** True if the controller creates the registry's namespace. */
   readonly makesNamespace: boolean;
 }
@@ -88,8 +88,8 @@ export class RegistryLease {
   }
 
   async #write(): Promise<void> {
-    const { accepts, drain, identity, isComplete, leaseSeconds, member, properties, today, uid } =
-      this.#options;
+    const { accepts, completeExcept, drain, identity, leaseSeconds, member } = this.#options;
+    const { properties, today, uid } = this.#options;
     const { id, clusterSet, region } = identity();
     const drained = drain();
     const accepted = accepts();
@@ -105,7 +105,7 @@ export class RegistryLease {
       version: VERSION,
       ...(drained !== undefined && { drain: drained }),
       ...(accepted !== undefined && { accepts: accepted }),
-      complete: isComplete(),
+      completeExcept: completeExcept(),
     };
     await this.#apply(this.#writer, encodeCluster(cluster, member.namespace));
   }

@@ -353,3 +353,32 @@ test("a registry whose Lease cannot be created: exports say so, until it can", a
   assert.equal(c1.condition("serviceexports", KEY).status, "True");
   assert.equal(c2.imported()[KEY], "vip 10.1.0.7");
 });
+
+for (const status of [403, 422, 500]) {
+  test(`a hub restored from an old backup rejects a cluster's exports (${status}): its imports stay, and it withdraws names of other namespaces`, async () => {
+    const { world, c1, c2, hub } = ControllerWorld.withHub(["c1", "c2"]);
+    for (const cluster of [c1, c2]) for (const name of ["blue", "red"]) cluster.namespace(name);
+    for (const key of ["red/gone", KEY]) c1.offer(key, ["10.1.0.7"]);
+    await world.run(15_000);
+    const backup = hub.objects.save();
+    c1.offer("blue/web", ["10.1.0.8"]);
+    await world.pass(30_000);
+    hub.fail();
+    c1.delete("ServiceExport", "red/gone");
+    hub.objects.restore(backup);
+    hub.admitWrite = ({ key, method }) => {
+      if (method !== "DELETE" && /c1\/web/.test(key)) throw new Refusal(status, "no");
+    };
+    await world.pass(10_000);
+    hub.down = false;
+    const all = { [KEY]: "vip 10.1.0.7", "blue/web": "vip 10.1.0.8" };
+    await c2.importsAfter(180_000, all);
+    await c2.restart();
+    await c2.importsAfter(60_000, all);
+    hub.admitWrite = () => {};
+    c1.serve("blue/web", ["10.1.0.9"]);
+    await c2.importsAfter(60_000, { ...all, "blue/web": "vip 10.1.0.9" });
+    c1.delete("ServiceExport", "blue/web");
+    await c2.importsAfter(10_000, { [KEY]: "vip 10.1.0.7" });
+  });
+}

@@ -10,8 +10,6 @@ const LASTING_MS = 60_000;
  * each condition is a write.
  */
 const REWORD_MS = 60_000;
-/** Milliseconds after an accepted write in which another writer reverts it, if it still does. */
-const REVERTED_MS = 10_000;
 
 /** A rejection of a name. */
 export interface Rejection extends Rejected {
@@ -30,8 +28,6 @@ interface Entry {
 /** Since when writes of names are rejected, and in which words. */
 export class Rejections {
   readonly #entries = new Map<ObjectKey, Entry>();
-  /** When writes of names were accepted that another writer had reverted before. Only time shows that they stay. */
-  readonly #accepted = new Map<ObjectKey, number>();
   readonly #now: () => number;
 
   /** `now`: milliseconds. */
@@ -39,20 +35,12 @@ export class Rejections {
     this.#now = now;
   }
 
-  /**
-   * Notes the result of a reconcile. Undefined: it is not rejected. Another fault, such as of an outage, does not show that a rejection is over. What another writer
-   * reverts after each write counts as rejected from its first revert on.
-   */
+  /** Notes the result of a reconcile. Undefined: it is not rejected. Another fault, such as of an outage, does not show that a rejection is over. */
   note(key: ObjectKey, fault: unknown): Rejection | undefined {
     const now = this.#now();
-    const acceptedAt = this.#accepted.get(key);
-    this.#accepted.delete(key);
-    if (acceptedAt !== undefined && now - acceptedAt > REVERTED_MS) this.#entries.delete(key);
     const before = this.#entries.get(key);
     if (fault === undefined) {
-      if (before?.said.reason === "overwritten" && acceptedAt === undefined)
-        this.#accepted.set(key, now);
-      else this.#entries.delete(key);
+      this.#entries.delete(key);
       return undefined;
     }
     const entry = isRejection(fault) || isReverted(fault) ? entryOf(fault, before, now) : before;
