@@ -1,3 +1,4 @@
+import { counted } from "../../api/count.ts";
 import type { Severity } from "../exit-code.ts";
 import { joined, type Printable, printable, type Style } from "../output/printable.ts";
 import { type Cell, type Screen, table } from "../output/table.ts";
@@ -174,7 +175,7 @@ function* problemLines(status: ContextStatus) {
 
 function* agentLines({ nodes, desired = 0, pods }: AgentsStatus) {
   if (desired > pods) {
-    const detail = `${desired - pods} of ${desired} nodes have no agent`;
+    const detail = `${desired - pods} of ${counted(desired, "node")} without an agent`;
     yield ["agents", lineOf({ severity: "fault", detail })] as const;
   }
   for (const agent of nodes) {
@@ -211,7 +212,12 @@ export function statusLines(all: readonly ContextStatus[]): ReadonlyMap<string, 
     const { context, agents, clusters, failover } = status;
     for (const { cluster, state, reason, verdict, exports, detail = "" } of clusters) {
       const why = verdict === "member" ? reason : verdict;
-      add(`${context}: cluster ${cluster}`, `${state} (${why})`, `${exports} exports`, detail);
+      add(
+        `${context}: cluster ${cluster}`,
+        `${state} (${why})`,
+        counted(exports, "export"),
+        detail,
+      );
     }
     if (status.unknown !== undefined) {
       add(`${context}: cluster`, "unknown", status.unknown.reason, status.unknown.detail);
@@ -220,7 +226,10 @@ export function statusLines(all: readonly ContextStatus[]): ReadonlyMap<string, 
     const { ready, desired = agents.pods, inSync, behind } = agents;
     add(`${context}: agents`, `${ready}/${desired} ready`, `${inSync} in sync`, `${behind} behind`);
     if (failover !== undefined)
-      add(`${context}: ClusterIP failover`, `${failover.prepared}/${failover.requested} Services`);
+      add(
+        `${context}: ClusterIP failover`,
+        `${failover.prepared} of ${counted(failover.requested, "Service")}`,
+      );
     for (const [what, { reason, detail }] of problemLines(status))
       add(`${context}: ${what}`, reason, detail);
   }

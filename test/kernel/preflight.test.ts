@@ -313,9 +313,9 @@ test("a cluster that admits no connection of the node is named before any traffi
     const page = await agent.page("/readyz?verbose");
     assert.match(
       page,
-      /^\[\?\]preflight-reach-IPv4 blind: This node reached 0 of 1 endpoints of "c3", but 1 of 1 endpoints of "c2"\. /m,
+      /^\[\?\]preflight-reach-IPv4 blind: This node reached 0 of 1 endpoint of "c3", but 1 of 1 endpoint of "c2"\. /m,
     );
-    const all = '1 of 1 endpoints of "c2", 1 of 1 endpoints of "c3"';
+    const all = '1 of 1 endpoint of "c2", 1 of 1 endpoint of "c3"';
     assert.ok(page.includes(`\n[+]preflight-reach-IPv6 ok: ${all}\n`), page);
   });
   assert.equal((await agent.stop()).code, 0);
