@@ -196,7 +196,7 @@ export function simulationTable(result: SimulationResult, screen?: Screen): Prin
   const count = new Set(ports.map(({ port }) => port)).size;
   const changed = new Set(ports.filter(differs).map(({ port }) => port)).size;
   const list = rows.length === 0 ? NOTHING : printable`${table(heading, rows, screen)}\n`;
-  return printable`${context}: ${changed} of ${counted(count, "port")} ${byCount(changed, "differs", "differ")}\n\n${list}${loadTable(result, screen)}`;
+  return printable`${context}: ${changed} of ${counted(count, "port")} ${byCount(count === 1 ? 1 : changed, "differs", "differ")}\n\n${list}${loadTable(result, screen)}`;
 }
 
 interface Line extends SimulatedPort {
