@@ -5,6 +5,7 @@ import { after, afterEach, before, describe, test } from "node:test";
 import { UNLIMITED } from "../../agent/backends/backend.ts";
 import { ExtensionTrials } from "../../agent/backends/iptables/kind.ts";
 import { FAMILIES } from "../../api/address.ts";
+import { hold } from "../connections/connections.ts";
 import { importObject, sliceObject } from "../generators/objects.ts";
 import { virtualService } from "../generators/services.ts";
 import { Lab } from "../lab/lab.ts";
@@ -13,6 +14,26 @@ import { request, startServer } from "../lab/programs.ts";
 import { AgentProcess, eventually, ManifestDirectory } from "../stages/agent-process.ts";
 import { PreflightStage } from "../stages/preflight-stage.ts";
 
+/** In a pod: the next segment with data of a server has a number that is a quarter of all numbers ahead. */
+const OUTSIDE = ["ip", "ip6"]
+  .map(
+    (family) => `table ${family} outside
+      delete table ${family} outside
+      table ${family} outside {
+        chain sent {
+          type filter hook output priority 0;
+          tcp sport != 8080 accept
+          tcp flags & psh == 0 accept
+          limit rate over 1/day burst 1 packets accept
+          counter
+          @th,32,2 3 @th,32,2 set 0 accept
+          @th,32,2 2 @th,32,2 set 3
+          @th,32,2 1 @th,32,2 set 2
+          @th,32,2 0 @th,32,2 set 1
+        }
+      }`,
+  )
+  .join("\n");
 const RANGES = ["241.0.0.0/8", "fd00:241::/108"];
 
 for (const flavour of ["nft", "legacy"] as const) {
@@ -134,26 +155,54 @@ for (const flavour of ["nft", "legacy"] as const) {
       }
     });
 
-    test("INVALID segments that reach clients are shown, unless kube-proxy drops them or the kernel is liberal", async (t) => {
-      const chains = [`iptables-${flavour}`, `ip6tables-${flavour}`];
+    test("a segment outside of the window ends a connection if the check shows that, and not if kube-proxy drops it or the kernel is liberal", async (t) => {
+      const [client, endpoint] = [lab.pod("c1", "n1", "a"), lab.pod("c1", "n1", "b")];
+      const server = await startServer(endpoint);
+      t.after(() => server.stop());
       const both = async (...args: string[]) => {
-        for (const program of chains) await node.exec([program, ...args]);
+        for (const program of [`iptables-${flavour}`, `ip6tables-${flavour}`])
+          await node.exec([program, ...args]);
       };
-      const lines = async () => {
-        const found = await look();
-        return [found["invalid-IPv4"] ?? "", found["invalid-IPv6"] ?? ""];
+      const vips = { IPv4: "241.0.0.10", IPv6: "fd00:241::10" };
+      const services = FAMILIES.map((family) => {
+        const endpoints = [{ address: endpoint.address(family), port: 8080, cluster: "c1" }];
+        return virtualService({ family, vips: [vips[family]], endpoints });
+      });
+      /** The faults of connections after such a segment, one of each family. */
+      const faults = async (line: RegExp) => {
+        looked = new PreflightStage(node, flavour, RANGES);
+        await looked.guard(services);
+        const found = await looked.lines();
+        for (const family of FAMILIES) assert.match(found[`invalid-${family}`] ?? "", line);
+        const held = await Promise.all(
+          [vips.IPv4, `[${vips.IPv6}]`].map((vip) => hold(client, vip)),
+        );
+        await endpoint.exec(["nft", "-f", "-"], { stdin: OUTSIDE });
+        const ends = held.map(async (one) => {
+          const sent = one.count;
+          await eventually(() => assert.ok(one.fault !== undefined || one.count > sent + 30));
+          const { fault } = one;
+          await one.close();
+          return fault;
+        });
+        const all = await Promise.all(ends);
+        const tables = await endpoint.exec(["nft", "list", "ruleset"]);
+        assert.equal(tables.match(/counter packets 1 /g)?.length, 2, tables);
+        return all;
       };
-      for (const line of await lines()) assert.match(line, /^\[\?\].* invalid-accepted: /);
+      assert.deepEqual(await faults(/^\[\?\].* invalid-accepted: /), ["silent", "silent"]);
       await both("-N", "KUBE-FORWARD");
       await both(..."-A KUBE-FORWARD -m conntrack --ctstate INVALID -j DROP".split(" "));
-      for (const line of await lines()) assert.match(line, /^\[\+\]/);
+      await both("-A", "FORWARD", "-j", "KUBE-FORWARD");
+      assert.deepEqual(await faults(/^\[\+\]/), [undefined, undefined]);
+      await both("-D", "FORWARD", "-j", "KUBE-FORWARD");
       await both("-F", "KUBE-FORWARD");
       await both("-X", "KUBE-FORWARD");
       const set = (value: string) =>
         node.exec(["sysctl", "-qw", `net.netfilter.nf_conntrack_tcp_be_liberal=${value}`]);
       t.after(() => set("0"));
       await set("1");
-      for (const line of await lines()) assert.match(line, /^\[\+\]/);
+      assert.deepEqual(await faults(/^\[\+\]/), [undefined, undefined]);
     });
 
     test("a kube-proxy in nftables mode whose Service range overlaps ours is reported", async (t) => {
