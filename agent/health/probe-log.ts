@@ -18,6 +18,8 @@ export type Probe = (endpoint: TcpEndpoint) => Promise<ProbeResult>;
 
 /** Endpoints and groups that are remembered. */
 const MOST_REMEMBERED = 4_096;
+/** Blind clusters that are reported: where no ranges are declared, a tenant can invent clusters. */
+const MOST_BLIND = 64;
 /** Probes without an answer that are remembered besides the latest one. */
 const MOST_SILENT = 3;
 /** Milliseconds in which a client's answer shows that a silent probe was dropped on purpose. */
@@ -273,11 +275,14 @@ export class ProbeLog {
     return inTurns(Map.groupBy(due, ({ namespace }) => namespace).values());
   }
 
-  /** Clusters with groups that probes do not reach, though clients do. */
+  /** Clusters with groups that probes do not reach, though clients do: `MOST_BLIND`, and of each namespace some. */
   get blind(): ReadonlySet<string> {
     const since = this.#clock.now() - CALIBRATED_MS;
-    const blind = this.#calibrations.all.filter(({ works, at }) => !works && at > since);
-    return new Set(blind.map(({ cluster }) => cluster));
+    const byNamespace = this.#calibrations.lists.map((all) =>
+      all.filter(({ works, at }) => !works && at > since),
+    );
+    const clusters = inTurns(byNamespace).map(({ cluster }) => cluster);
+    return new Set(new Set(clusters).values().take(MOST_BLIND));
   }
 
   /** The latest probe of a cluster. */
@@ -299,8 +304,13 @@ class Calibrations {
   readonly #byNamespace = new Map<string, Map<string, Calibration>>();
   #size = 0;
 
+  /** By namespace. */
+  get lists(): Calibration[][] {
+    return [...this.#byNamespace.values()].map((one) => [...one.values()]);
+  }
+
   get all(): Calibration[] {
-    return [...this.#byNamespace.values()].flatMap((one) => [...one.values()]);
+    return this.lists.flat();
   }
 
   get({ namespace, name }: Group): Calibration | undefined {
