@@ -44,7 +44,8 @@ function* jsonPieces(value: unknown): Generator<string> {
       yield ":";
       yield* jsonPieces(field);
     });
-  } else if (typeof value === "string") yield JSON.stringify(value.slice(0, SHOWN + 1));
+  } else if (value === undefined) yield "missing";
+  else if (typeof value === "string") yield JSON.stringify(value.slice(0, SHOWN + 1));
   else yield typeof value === "number" ? JSON.stringify(value) : String(value);
 }
 

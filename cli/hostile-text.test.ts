@@ -120,3 +120,17 @@ for (const [format, columns] of [
     for (const name of ["status", "explain", "undrain", "unexport"])
       assert.ok(showing.has(name), `${name} shows no text of others: ${[...showing].join()}`);
   });
+
+test("hundreds of long texts of one namespace fill no terminal, and hide no problem of another one", async () => {
+  const conditions = [{ ...CONDITION, message: "x".repeat(8_192) }];
+  const evil = Array.from({ length: 500 }, (_, i) => ({
+    ...{ ...importObject(`evil/n${i}`, [], PORTS, { type: "Headless" }), status: { conditions } },
+  }));
+  const serviceimports = [...evil, ...OBJECTS.serviceimports];
+  await using server = await FakeApiServer.start({ objects: { ...OBJECTS, serviceimports } });
+  using user = new CommandLine({ one: server.inline });
+  const { out } = await user.run("status");
+  assert.match(out, /^one +ServiceImport shop\/web /m);
+  assert.match(out, /^… and \d{3} more: -n NAMESPACE, or -o json$/m);
+  assert.ok(out.length < 300_000, `${out.length}`);
+});
