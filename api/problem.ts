@@ -16,6 +16,7 @@ const SHOWN = 80;
 
 /** `value` as one line of JSON, cut and escaped for terminals. The cost depends only on the length of the result. */
 export function shown(value: unknown): string {
+  if (value === undefined) return "missing";
   let json = "";
   for (const piece of jsonPieces(value)) {
     json += piece;
@@ -44,8 +45,7 @@ function* jsonPieces(value: unknown): Generator<string> {
       yield ":";
       yield* jsonPieces(field);
     });
-  } else if (value === undefined) yield "missing";
-  else if (typeof value === "string") yield JSON.stringify(value.slice(0, SHOWN + 1));
+  } else if (typeof value === "string") yield JSON.stringify(value.slice(0, SHOWN + 1));
   else yield typeof value === "number" ? JSON.stringify(value) : String(value);
 }
 
