@@ -22,7 +22,7 @@ const OUTSIDE = ["ip", "ip6"]
         tcp sport != 8080 accept; tcp flags & psh == 0 accept
         limit rate over 1/day burst 1 packets accept; counter
         @th,32,2 3 @th,32,2 set 0 accept; @th,32,2 2 @th,32,2 set 3
-        @th,32,2 1 @th,32,2 set 2; @th,32,2 0 @th,32,2 set 1; } }`,
+        @th,32,2 1 @th,32,2 set 2; @th,32,2 0 @th,32,2 set 1; }; }`,
   )
   .join("\n");
 const RANGES = ["241.0.0.0/8", "fd00:241::/108"];
