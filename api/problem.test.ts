@@ -33,7 +33,7 @@ describe("shown", () => {
   const SHOWN = [
     ["10.0.0.1", '"10.0.0.1"'],
     [80, "80"],
-    [undefined, "undefined"],
+    [undefined, "missing"],
     [null, "null"],
     [["a", 1], '["a",1]'],
     [[undefined, Number.NaN], "[null,null]"],

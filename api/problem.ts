@@ -16,6 +16,7 @@ const SHOWN = 80;
 
 /** `value` as one line of JSON, cut and escaped for terminals. The cost depends only on the length of the result. */
 export function shown(value: unknown): string {
+  if (value === undefined) return "missing";
   let json = "";
   for (const piece of jsonPieces(value)) {
     json += piece;

@@ -109,7 +109,7 @@ test("the examples of README are run as they are written, and do what README say
   const shown: Readonly<Record<string, RegExp>> = {
     export: /^cluster-2: shop\/serviceexport\/web created$/m,
     status: /^cluster-1 .*\n(.*\n)*cluster-2 /m,
-    simulate: /ports differ/,
+    simulate: /ports? differs?/,
     drain: /^cluster-1: clusterproperty\/\S+ drained, effective in all clusters$/m,
     explain: /^Import: +shop\/web, programmed\nSeen from: +node n1/m,
   };

@@ -75,7 +75,7 @@ const ALL = ["--all-contexts", "--request-timeout", "3s"];
 for (const [command, shown] of [
   [["explain", "shop/web"], /^Import: +shop\/web, programmed$/m],
   [["migrate", "--from", "by-hand"], /^one +ServiceImport shop\/web +taken-over/m],
-  [["simulate", "--without", "cluster-1"], /^one: 1 of 1 ports differ$/m],
+  [["simulate", "--without", "cluster-1"], /^one: 1 of 1 port differs$/m],
   [["export", "web", "-n", "shop", "--dry-run"], /^one: shop\/serviceexport\/web created/m],
   [["drain", "cluster-1", "--for", "1h", "--dry-run"], /^one: clusterproperty\/\S+ drained/m],
 ] as const)
@@ -216,7 +216,7 @@ test("status: pods that may not be listed are unknown, and not absent", async ()
   assert.equal(code, 1);
   assert.match(out, /^closed +unknown +unknown/m);
   assert.match(out, /^closed +reading controllers +forbidden/m);
-  assert.doesNotMatch(out, /there is no pod|have no agent/);
+  assert.doesNotMatch(out, /there is no pod|without an agent/);
 });
 
 test("a request timeout of 0 is the default", async () => {

@@ -7,19 +7,21 @@ import { FAKE_PORTS, fakeProperties } from "../test/doubles/fake-member.ts";
 import { importObject, sliceObject } from "../test/generators/objects.ts";
 import { CommandLine } from "../test/stages/command-line.ts";
 
-// What a tenant or a peer wrote, in every command that shows it.
+// What a tenant or a peer wrote, in every command that shows it: hostile texts, and names as long as Kubernetes allows.
 
 const HOSTILE =
   "x\u001b]52;c;ZXZpbA==\u0007\u001b[2K\r\none   forged   row\u202e\u009b1m\u2028\u0085y";
 const PORTS = FAKE_PORTS;
+const [LONG, LONG_NODE] = ["n".repeat(63), "n".repeat(253)];
+const LONG_IMPORT = `${LONG}/${LONG}` as const;
+/** What is not wrapped: commands to copy, and the title of a port. */
+const WHOLE = new RegExp(`^ {5}\\S|^${LONG_IMPORT}:`);
 const CONDITION = { type: "Ready", status: "False", reason: HOSTILE, message: HOSTILE };
 const NODE = { apiVersion: "v1", metadata: { name: "n1" }, spec: {} };
 const OBJECTS = {
   serviceimports: [
-    {
-      ...importObject("shop/web", ["241.0.0.1"], PORTS),
-      status: { conditions: [CONDITION] },
-    },
+    { ...importObject("shop/web", ["241.0.0.1"], PORTS), status: { conditions: [CONDITION] } },
+    importObject(LONG_IMPORT, ["fd00:241::1"], PORTS),
   ],
   serviceexports: [
     {
@@ -30,6 +32,10 @@ const OBJECTS = {
   endpointslices: [
     sliceObject("web-c2", "shop/web", { cluster: "c2", region: HOSTILE }, PORTS, [
       { addresses: ["10.2.0.1"], zone: HOSTILE, nodeName: HOSTILE },
+    ]),
+    sliceObject("long", LONG_IMPORT, { cluster: LONG, region: LONG }, PORTS, [
+      { addresses: ["fd00:1111:2222:3333:4444:5555:6666:1"], zone: LONG, nodeName: LONG_NODE },
+      { addresses: ["fd00::2"], zone: LONG, conditions: { ready: false } },
     ]),
   ],
   clusterproperties: fakeProperties({ "cluster.clusterset.k8s.io": HOSTILE }),
@@ -68,6 +74,7 @@ const COMMANDS = [
   ["explain", "shop/web"],
   ["explain", "shop/web", "-v", "--from", "n1"],
   ["explain", "shop/none"],
+  ["explain", LONG_IMPORT, "-v"],
   ["simulate", "--all"],
   ["simulate", "--without", "c9"],
   ["migrate", "--from", "submariner"],
@@ -89,7 +96,7 @@ const COMMANDS = [
 for (const [format, columns] of [
   [[], undefined] as const,
   // Within the text of others, a line ends.
-  [[], 61] as const,
+  [[], 80] as const,
   [["-o", "json"], undefined] as const,
   [["-o", "yaml"], undefined] as const,
 ])
@@ -106,8 +113,24 @@ for (const [format, columns] of [
       const printed = out + note;
       assert.doesNotMatch(printed, /(?!\n)[\p{C}\p{Zl}\p{Zp}]/u, command.join(" "));
       assert.doesNotMatch(printed, /^(one +)?forged/m, command.join(" "));
+      const isWide = (line: string) => line.length > (columns ?? Infinity) && !WHOLE.test(line);
+      assert.deepEqual(out.split("\n").filter(isWide), [], command.join(" "));
       if (/\\u202e|forged/.test(printed)) showing.add(command[0] ?? "");
     }
     for (const name of ["status", "explain", "undrain", "unexport"])
       assert.ok(showing.has(name), `${name} shows no text of others: ${[...showing].join()}`);
   });
+
+test("hundreds of long texts of one namespace fill no terminal, and hide no problem of another one", async () => {
+  const conditions = [{ ...CONDITION, message: "x".repeat(8_192) }];
+  const evil = Array.from({ length: 500 }, (_, i) => ({
+    ...{ ...importObject(`evil/n${i}`, [], PORTS, { type: "Headless" }), status: { conditions } },
+  }));
+  const serviceimports = [...evil, ...OBJECTS.serviceimports];
+  await using server = await FakeApiServer.start({ objects: { ...OBJECTS, serviceimports } });
+  using user = new CommandLine({ one: server.inline });
+  const { out } = await user.run("status");
+  assert.match(out, /^one +ServiceImport shop\/web /m);
+  assert.match(out, /^… and \d{3} more: -n NAMESPACE, or -o json$/m);
+  assert.ok(out.length < 300_000, `${out.length}`);
+});

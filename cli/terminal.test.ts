@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { PassThrough } from "node:stream";
 import { after, before, test } from "node:test";
 import { FakeApiServer, kubeconfigOf } from "../test/doubles/fake-api-server.ts";
-import { fakeMember, fakeProperties } from "../test/doubles/fake-member.ts";
+import { fakeProperties } from "../test/doubles/fake-member.ts";
 import { CommandLine } from "../test/stages/command-line.ts";
 import { ask } from "./terminal.ts";
 
@@ -106,27 +106,4 @@ test("lines fit the terminal, and a cluster that does not answer is named while 
   assert.match(text, /^waiting for silent\r$/m);
   assert.match(text, /^silent +cluster +stalled/m);
   for (const line of text.split(/\r?\n/)) assert.ok(line.length <= 80, `${line.length}: ${line}`);
-});
-
-test("meanings, remarks and lines of changes are wrapped at the width of the terminal, and only there", async () => {
-  await using member = await fakeMember("cluster-1");
-  using person = new CommandLine({ one: member.inline });
-  person.timeOfDay = () => 1_800_000_000_000;
-  for (const argv of [
-    ["explain", "shop/web"],
-    ["drain", "cluster-1", "--for", "1h", "--dry-run"],
-    ["unexport", "website", "-n", "shop", "--dry-run"],
-  ]) {
-    person.columns = undefined;
-    const { out: whole } = await person.run(...argv);
-    person.columns = 45;
-    const { out } = await person.run(...argv);
-    const words = (text: string): string[] => text.split(/\s+/).sort();
-    assert.deepEqual(words(out), words(whole));
-    // A table of eight columns is wider, as none is made narrower than a name.
-    const sentences = (text: string) => text.split("\n").filter((line) => !/\S {3}/.test(line));
-    for (const line of sentences(out)) assert.ok(line.length <= 45, `${argv[0]}: ${line}`);
-    const isLong = sentences(whole).some((line) => line.length > 45);
-    assert.ok(isLong, whole);
-  }
 });

@@ -162,7 +162,7 @@ export class HealthSource implements Source {
     verdicts.forgive(answered, now);
     this.#ends.forgive(answered);
     if (now >= this.#calibrateAt) {
-      this.#calibrateAt = now + calibrate(answered, watched, probes, follow, now);
+      this.#calibrateAt = now + calibrate(answered, watched, probes, follow);
       events.blind(probes.blind);
     }
     const hasGroup = await this.#ends.endAnswered("group", answered, watched);
@@ -229,8 +229,6 @@ export class HealthSource implements Source {
 
 /** Milliseconds between two checks for groups to calibrate: while there are groups that never were, and afterwards. */
 const CHECK_MS = { first: LOOK_MS, next: 15_000 };
-/** Milliseconds between two calibrations of a group. */
-const CALIBRATION_MS = 60_000;
 /** Milliseconds since the last answer of an endpoint that is probed for it. */
 const LATELY_MS = 10_000;
 /** Groups of a cluster, and all groups, that are calibrated at once. */
@@ -242,14 +240,12 @@ function calibrate(
   watched: WatchedEndpoints,
   probes: ProbeLog,
   follow: (work: Promise<unknown>) => void,
-  now: number,
 ): number {
   const latest = answered.filter(({ age }) => age < LATELY_MS);
   const groups = latest.length === 0 ? [] : watched.groupsOf(latest);
-  const due = groups
-    .filter((group) => probes.calibratedAt(group) <= now - CALIBRATION_MS)
-    .filter((group) => latest.some((one) => mayShow(one, group, watched)))
-    .toSorted((a, b) => probes.calibratedAt(a) - probes.calibratedAt(b));
+  const due = probes.due(
+    groups.filter((group) => latest.some((one) => mayShow(one, group, watched))),
+  );
   const perCluster = new Map<string, number>();
   let begun = 0;
   for (const group of due) {

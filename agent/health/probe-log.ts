@@ -1,3 +1,4 @@
+import { inTurns } from "../../api/in-turns.ts";
 import type { Clock } from "../../common/clock.ts";
 import {
   type Answered,
@@ -17,6 +18,8 @@ export type Probe = (endpoint: TcpEndpoint) => Promise<ProbeResult>;
 
 /** Endpoints and groups that are remembered. */
 const MOST_REMEMBERED = 4_096;
+/** Blind clusters that are reported: where no ranges are declared, a tenant can invent clusters. */
+const MOST_BLIND = 64;
 /** Probes without an answer that are remembered besides the latest one. */
 const MOST_SILENT = 3;
 /** Milliseconds in which a client's answer shows that a silent probe was dropped on purpose. */
@@ -24,6 +27,8 @@ const DOUBT_MS = 60_000;
 /** Calibrations in a row that answers to clients contradict, and that show an endpoint which admits no nodes. With 30 % loss in each direction, one is silent in eight times. */
 const CONTRADICTIONS = { usual: 2, late: 8 };
 
+/** Milliseconds between two calibrations of a group. */
+const CALIBRATION_MS = 60_000;
 /** Milliseconds for which a calibration counts: a blind group is reported for so long after its last one. */
 const CALIBRATED_MS = 3_600_000;
 
@@ -53,7 +58,7 @@ export class ProbeLog {
   readonly #clock: Clock;
   readonly #events: HealthEvents;
   readonly #records = new Map<string, ProbeRecord>();
-  readonly #calibrations = new Map<string, Calibration>();
+  readonly #calibrations = new Calibrations();
   readonly #doubts = new Map<string, Doubt>();
   /** Clusters of endpoints under way, by name. */
   readonly #pending = new Map<string, string>();
@@ -154,11 +159,11 @@ export class ProbeLog {
         continue;
       }
       for (const group of doubt.groups) {
-        const known = this.#calibrations.get(group.name);
+        const known = this.#calibrations.get(group);
         // A probe of a suspect may have replaced the doubt of a calibration.
         if (known === undefined) isDue = true;
         else if (known.works && known.at < doubt.begun) {
-          remember(this.#calibrations, group.name, { ...known, at: -Infinity, isDoubted: true });
+          this.#calibrations.set(group, { ...known, at: -Infinity, isDoubted: true });
           isDue = true;
         }
       }
@@ -189,13 +194,13 @@ export class ProbeLog {
     if (record) this.#records.set(name, { ...record, isClosed: true });
     let isDue = false;
     for (const group of groups) {
-      const known = this.#calibrations.get(group.name);
+      const known = this.#calibrations.get(group);
       if (known?.works !== true || !this.#hasOpen(group, at)) {
         this.#calibrate(group, endpoint, false, at);
         continue;
       }
       const next = isNew ? { ...known, at: -Infinity, isDoubted: true } : { ...known, at };
-      remember(this.#calibrations, group.name, next);
+      this.#calibrations.set(group, next);
       isDue ||= isNew;
     }
     return isDue;
@@ -220,18 +225,18 @@ export class ProbeLog {
   }
 
   /** Whether probes reach a group: by its own calibration, else by those of the other groups of its cluster, but not of the own cluster. */
-  reachOf({ name, cluster, isOwn }: Group): Reach {
-    const own = this.#calibrations.get(name);
+  reachOf(group: Group): Reach {
+    const own = this.#calibrations.get(group);
     if (own !== undefined) return own.works ? (own.isDoubted ? "assumed" : "works") : "blind";
-    if (isOwn) return "unknown";
-    const others = [...this.#calibrations.values()].filter((one) => one.cluster === cluster);
+    if (group.isOwn) return "unknown";
+    const others = this.#calibrations.all.filter(({ cluster }) => cluster === group.cluster);
     if (others.length === 0) return "unknown";
     return others.every(({ works }) => works) ? "assumed" : "blind";
   }
 
   /** True if clients reach a group of which probes get no answer: its own calibration has shown it. */
-  isBlind({ name }: Group): boolean {
-    return this.#calibrations.get(name)?.works === false;
+  isBlind(group: Group): boolean {
+    return this.#calibrations.get(group)?.works === false;
   }
 
   /** False if probes may not reach a group that clients reach: it was not calibrated yet, or that was silent. */
@@ -246,22 +251,38 @@ export class ProbeLog {
 
   /** The best reach of a cluster's groups. */
   reachOfCluster(cluster: string): Reach {
-    const all = [...this.#calibrations.values()].filter((one) => one.cluster === cluster);
+    const all = this.#calibrations.all.filter((one) => one.cluster === cluster);
     if (all.some(({ works }) => works)) return "works";
     return all.length > 0 ? "blind" : "unknown";
   }
 
   /** When a group was calibrated; -Infinity if it was not, or if its endpoints are others by now. */
-  calibratedAt({ members, name }: Group): number {
-    if (!members.keys().some((one) => this.#records.has(one))) return Number.NEGATIVE_INFINITY;
-    return this.#calibrations.get(name)?.at ?? Number.NEGATIVE_INFINITY;
+  calibratedAt(group: Group): number {
+    if (!group.members.keys().some((one) => this.#records.has(one)))
+      return Number.NEGATIVE_INFINITY;
+    return this.#calibrations.get(group)?.at ?? Number.NEGATIVE_INFINITY;
   }
 
-  /** Clusters with groups that probes do not reach, though clients do. */
+  /**
+   * Those of `groups` that are to be calibrated, in order: those that were not for longest, first. Namespaces take turns: one with thousands of groups does
+   * not delay others.
+   */
+  due(groups: readonly Group[]): Group[] {
+    const before = this.#clock.now() - CALIBRATION_MS;
+    const due = groups
+      .filter((group) => this.calibratedAt(group) <= before)
+      .toSorted((a, b) => this.calibratedAt(a) - this.calibratedAt(b));
+    return inTurns(Map.groupBy(due, ({ namespace }) => namespace).values());
+  }
+
+  /** Clusters with groups that probes do not reach, though clients do: `MOST_BLIND`, and of each namespace some. */
   get blind(): ReadonlySet<string> {
     const since = this.#clock.now() - CALIBRATED_MS;
-    const blind = [...this.#calibrations.values()].filter(({ works, at }) => !works && at > since);
-    return new Set(blind.map(({ cluster }) => cluster));
+    const byNamespace = this.#calibrations.lists.map((all) =>
+      all.filter(({ works, at }) => !works && at > since),
+    );
+    const clusters = inTurns(byNamespace).map(({ cluster }) => cluster);
+    return new Set(new Set(clusters).values().take(MOST_BLIND));
   }
 
   /** The latest probe of a cluster. */
@@ -273,8 +294,40 @@ export class ProbeLog {
     const member = group.members.get(endpointName(endpoint));
     // Policies exempt a pod's own node: that says nothing about other nodes.
     if (member === undefined || member.isHere) return;
-    const { cluster, name } = group;
-    remember(this.#calibrations, name, { cluster, works, at, isDoubted: false });
+    const { cluster } = group;
+    this.#calibrations.set(group, { cluster, works, at, isDoubted: false });
+  }
+}
+
+/** The latest calibrations, `MOST_REMEMBERED` at most. Beyond, the namespace with the most of them loses its oldest one, so that it takes no place of others. */
+class Calibrations {
+  readonly #byNamespace = new Map<string, Map<string, Calibration>>();
+  #size = 0;
+
+  /** By namespace. */
+  get lists(): Calibration[][] {
+    return [...this.#byNamespace.values()].map((one) => [...one.values()]);
+  }
+
+  get all(): Calibration[] {
+    return this.lists.flat();
+  }
+
+  get({ namespace, name }: Group): Calibration | undefined {
+    return this.#byNamespace.get(namespace)?.get(name);
+  }
+
+  set({ namespace, name }: Group, calibration: Calibration): void {
+    const own = this.#byNamespace.get(namespace) ?? new Map<string, Calibration>();
+    this.#byNamespace.set(namespace, own);
+    if (!own.delete(name)) this.#size++;
+    own.set(name, calibration);
+    if (this.#size <= MOST_REMEMBERED) return;
+    const [owner, most] = this.#byNamespace
+      .entries()
+      .reduce((a, b) => (b[1].size > a[1].size ? b : a));
+    for (const oldest of most.keys().take(1)) if (most.delete(oldest)) this.#size--;
+    if (most.size === 0) this.#byNamespace.delete(owner);
   }
 }
 

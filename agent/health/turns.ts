@@ -1,3 +1,4 @@
+import { inTurns } from "../../api/in-turns.ts";
 import type { Finding } from "./evaluate.ts";
 import type { TcpEndpoint } from "./evidence.ts";
 import { endpointName } from "./verdict.ts";
@@ -34,15 +35,6 @@ export function openInTurns(cluster: string, suspects: Listed, verdicts: Verdict
   return [false, true].flatMap((full) =>
     inTurns([...queues].filter(([name]) => isFull(name) === full).map(([, queue]) => queue)),
   );
-}
-
-/** The first of each queue, then the second of each, … PURE. */
-export function inTurns<Value>(queues: readonly (readonly Value[])[]): Value[] {
-  const longest = Math.max(0, ...queues.map(({ length }) => length));
-  const turns = Array.from({ length: longest }, (_, i) =>
-    queues.flatMap((queue) => queue[i] ?? []),
-  );
-  return turns.flat();
 }
 
 /** Of the namespaces that list an endpoint, the one with the fewest verdicts: another one that has many must not prevent its verdict. PURE. */

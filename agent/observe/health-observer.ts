@@ -1,4 +1,5 @@
 import type { NodeCheck } from "../../api/agent-page.ts";
+import { inTurns } from "../../api/in-turns.ts";
 import { shown } from "../../api/problem.ts";
 import type { Reason } from "../../api/reasons.ts";
 import type { Logger } from "../../common/log.ts";
@@ -7,8 +8,15 @@ import type { HealthEvents } from "../health/health-events.ts";
 import type { Verdict, VerdictEnd } from "../health/verdict.ts";
 import { type AgentMetrics, errorLabel } from "./metrics.ts";
 
-/** Verdicts on single endpoints that are logged one by one: a node with thousands of pods may fail. */
+/**
+ * Verdicts on endpoints and groups that are logged one by one: a node with thousands of pods may fail. And those of one namespace among them: a tenant can list
+ * what does not answer.
+ */
 const MOST_SHOWN = 20;
+const MOST_OF_NAMESPACE = 10;
+
+const CLUSTERS = ({ scope }: Verdict): boolean => scope === "cluster";
+const OTHERS = (verdict: Verdict): boolean => !CLUSTERS(verdict);
 
 const MESSAGES = {
   endpoint: {
@@ -49,7 +57,7 @@ export class HealthObserver implements HealthEvents {
     this.#metrics.counters.unanswered.inc({ scope });
     const message = MESSAGES[scope].begins;
     const fields = { ...fieldsOf(verdict), reason: "unanswering", holdMs: terms.hold };
-    if (this.#isShown(scope)) this.#log.warn(message, fields);
+    if (this.#isShown(verdict)) this.#log.warn(message, fields);
     else this.#log.debug(message, fields);
   }
 
@@ -62,7 +70,7 @@ export class HealthObserver implements HealthEvents {
     this.#metrics.gauges.unanswering.dec({ scope });
     const message = MESSAGES[scope].ends;
     const fields = { ...fieldsOf(verdict), why, seconds: Math.round(after / 1000) };
-    if (this.#isShown(scope)) this.#log.info(message, fields);
+    if (this.#isShown(verdict)) this.#log.info(message, fields);
     else this.#log.debug(message, fields);
   }
 
@@ -115,8 +123,10 @@ export class HealthObserver implements HealthEvents {
 
   /** Remarks on the node, which do not change the verdict of `/readyz`. */
   remarks(): NodeCheck[] {
-    const remarks = [...this.#verdicts.values()]
-      .toSorted((a, b) => (a.scope === b.scope ? a.since - b.since : a.scope < b.scope ? -1 : 1))
+    const inOrder = [...this.#verdicts.values()].toSorted((a, b) => a.since - b.since);
+    const scopes = [CLUSTERS, OTHERS].map((isOf) => inOrder.filter(isOf));
+    const remarks = scopes
+      .flatMap((all) => inTurns(Map.groupBy(all, ({ namespace }) => namespace).values()))
       .slice(0, MOST_SHOWN)
       .map((verdict) => {
         const of = `${shown(verdict.name)} of ${shown(verdict.cluster)}`;
@@ -135,8 +145,18 @@ export class HealthObserver implements HealthEvents {
     return remarks.length > 0 ? remarks : [{ name: NAME, state: "ok" }];
   }
 
-  #isShown(scope: Verdict["scope"]): boolean {
-    return scope === "cluster" || this.#verdicts.size <= MOST_SHOWN;
+  /** A namespace with many verdicts counts as one with `MOST_OF_NAMESPACE`: it hides none of others. */
+  #isShown(verdict: Verdict): boolean {
+    if (CLUSTERS(verdict)) return true;
+    const counts = new Map<string, number>();
+    let all = 0;
+    for (const one of this.#verdicts.values()) {
+      const count = (counts.get(one.namespace) ?? 0) + 1;
+      counts.set(one.namespace, count);
+      if (count <= MOST_OF_NAMESPACE) all++;
+      if (all > MOST_SHOWN) return false;
+    }
+    return (counts.get(verdict.namespace) ?? 0) <= MOST_OF_NAMESPACE;
   }
 }
 

@@ -292,22 +292,21 @@ test("a verdict and its end are logged, counted and shown", async () => {
   ]);
 });
 
-test("what flaps is shown with the time for which it is held", () => {
-  const { health, remarks } = silence();
-  const flapping = { ...verdict("endpoint"), terms: { recurrences: 2, hold: 20_000, expires: 1 } };
-  health.silent(flapping);
-  assert.match(remarks()[0] ?? "", /of "c2", time 3 in a row: for 20 s at least$/);
-});
-
-test("a cluster is always logged and shown first; of thousands of endpoints, twenty are", () => {
+test("a cluster is always logged and shown first; of thousands of endpoints, twenty are, and ten of a namespace", () => {
   const { lines, health, remarks } = silence();
-  for (let i = 1; i <= 2_000; i++) health.silent(verdict("endpoint", i));
-  health.silent(verdict("cluster"));
+  const silent = (i: number, namespace: string) =>
+    health.silent({ ...verdict("endpoint", i), namespace });
+  for (let i = 1; i <= 2_000; i++) silent(i, "evil");
+  assert.equal(lines().length, 10);
+  for (let i = 2_001; i <= 2_020; i++) silent(i, i === 2_020 ? "bank" : "shop");
+  health.silent({ ...verdict("cluster"), terms: { recurrences: 2, hold: 20_000, expires: 1 } });
+  assert.match(remarks()[0] ?? "", /of "c2", time 3 in a row: for 20 s at least$/);
   const said = lines();
-  assert.equal(said.length, 21);
+  assert.equal(said.length, 11);
   assert.equal(said.at(-1), "warn No endpoint of a cluster answers; using the cluster last c2");
-  assert.equal(remarks().length, 20);
-  assert.equal(remarks()[0], '[-]health unanswering: "cluster c2" of "c2"');
+  const shown = remarks().map((line) => line.split('"')[1]?.replace("endpoint 10.2.0.", ""));
+  assert.equal(shown.length, 20);
+  assert.deepEqual(shown.slice(0, 5), ["cluster c2", "1:80", "2001:80", "2020:80", "2:80"]);
 });
 
 test("a namespace with too many silent endpoints is logged once in each outage", () => {

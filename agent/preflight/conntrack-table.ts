@@ -1,3 +1,4 @@
+import { byCount } from "../../api/count.ts";
 import { type Finding, failing, ok, unknown } from "./finding.ts";
 
 /** Where the kernel reports the size and the limit of this network namespace's connection tracking table. */
@@ -28,6 +29,6 @@ export function checkConntrack(fact: ConntrackFact | undefined): Finding {
     return unknown(key, `Cannot read ${CONNTRACK_FILES.count} and ${CONNTRACK_FILES.limit}.`);
   const { count, limit } = fact;
   if (count <= NEARLY_FULL * limit) return ok(key);
-  const advice = `The connection tracking table holds ${count} of at most ${limit} entries; when it is full, new connections are dropped. Raise net.netfilter.nf_conntrack_max (kube-proxy: conntrack.maxPerCore), or find the client that opens so many connections.`;
+  const advice = `The connection tracking table holds ${count} of at most ${limit} ${byCount(limit, "entry", "entries")}; when it is full, new connections are dropped. Raise net.netfilter.nf_conntrack_max (kube-proxy: conntrack.maxPerCore), or find the client that opens so many connections.`;
   return failing(key, "conntrack-full", advice);
 }

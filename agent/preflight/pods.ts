@@ -1,4 +1,5 @@
 import type { Cidr } from "../../api/cidr.ts";
+import { counted } from "../../api/count.ts";
 import type { ProgramResult } from "../system/program-result.ts";
 import { type Finding, failing, ok, unknown } from "./finding.ts";
 import { isPlain, type RouteFact } from "./route.ts";
@@ -126,7 +127,7 @@ export function checkPods(
     plugin === undefined
       ? "Their packets may bypass netfilter (eBPF host routing, macvlan, ipvlan), or a NetworkPolicy drops them."
       : `${FIXES[plugin]} If it is set, a network policy drops what these pods send to ${cidr.text}.`;
-  const advice = `The last ${recent.length} pods probed did not reach our rules, which reject the probe at once (${names}). ${fix}`;
+  const advice = `The last ${counted(recent.length, "pod")} probed did not reach our rules, which reject the probe at once (${names}). ${fix}`;
   return failing(key, "pods-bypass", advice);
 }
 

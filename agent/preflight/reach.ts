@@ -1,4 +1,5 @@
 import type { Family } from "../../api/address.ts";
+import { counted } from "../../api/count.ts";
 import { shown } from "../../api/problem.ts";
 import { type Finding, ok, unknown } from "./finding.ts";
 
@@ -84,8 +85,9 @@ function listed(all: readonly Reached[]): string {
     .toSorted((a, b) => (a.cluster < b.cluster ? -1 : 1))
     .slice(0, MOST_NAMED)
     .map(
-      ({ accepted, tried, cluster }) => `${accepted} of ${tried} endpoints of ${shown(cluster)}`,
+      ({ accepted, tried, cluster }) =>
+        `${accepted} of ${counted(tried, "endpoint")} of ${shown(cluster)}`,
     );
   const more = all.length - named.length;
-  return [...named, ...(more > 0 ? [`${more} more clusters`] : [])].join(", ");
+  return [...named, ...(more > 0 ? [counted(more, "more cluster")] : [])].join(", ");
 }

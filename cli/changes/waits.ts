@@ -1,3 +1,4 @@
+import { counted } from "../../api/count.ts";
 import { LABEL_SOURCE_CLUSTER } from "../../api/keys.ts";
 import { field, fieldAt, textField } from "../../api/parse/fields.ts";
 import {
@@ -168,7 +169,7 @@ export function untilRolledOut(
     if (isSeen && updated === pods && available === pods) return REACHED;
     const title = `${on.context}: ${namespace}/${kind.toLowerCase()}/${name}`;
     return {
-      missing: `${title}: ${Math.min(updated, available)} of ${pods} pods are up to date and available`,
+      missing: `${title}: ${Math.min(updated, available)} of ${counted(pods, "pod")} up to date and available`,
     };
   });
 }

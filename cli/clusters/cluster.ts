@@ -1,4 +1,5 @@
 import type { Duplex } from "node:stream";
+import { inSeconds } from "../../api/count.ts";
 import { CLI_NAME } from "../../api/keys.ts";
 import { field, textField } from "../../api/parse/fields.ts";
 import type { Clock } from "../../common/clock.ts";
@@ -103,7 +104,7 @@ export async function openCluster(options: ClusterOptions): Promise<Cluster> {
     page: async (port, path) => {
       const late = new AbortController();
       const cancel = clock.after(pageMs, () =>
-        late.abort(new ApiFault("stalled", `No page within ${pageMs / 1000} seconds`)),
+        late.abort(new ApiFault("stalled", `No page within ${inSeconds(pageMs)}`)),
       );
       const within = AbortSignal.any([signal, late.signal]);
       try {

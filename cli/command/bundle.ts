@@ -5,7 +5,7 @@ import { type ClusterFlags, withClusters } from "../clusters/contexts.ts";
 import { withClusterFlags, withOutputFlag } from "../command-line.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
 import { documentText, type Output, type Printable, printable } from "../output/printable.ts";
-import { table } from "../output/table.ts";
+import { sentence, table } from "../output/table.ts";
 import type { Terminal } from "../terminal.ts";
 
 interface BundleFlags extends ClusterFlags {
@@ -59,8 +59,9 @@ async function bundle(flags: BundleFlags, terminal: Terminal): Promise<ExitCode>
     const contents = await writeBundle(file, clusters, options, terminal.signal);
     if (flags.output !== "table") terminal.out(documentText({ file, contents }, flags.output));
     else {
+      const end = `${file} is written. Look at it before you send it.`;
       terminal.out(contentsText(contents, terminal));
-      terminal.out(printable`\n${file} is written. Look at it before you send it.\n`);
+      terminal.out(printable`\n${sentence(end, terminal)}\n`);
     }
     return exitCode(contents);
   });

@@ -1,4 +1,5 @@
 import type { Cidr } from "../../api/cidr.ts";
+import { byCount, counted } from "../../api/count.ts";
 import { LABEL_SERVICE_SLICE } from "../../api/keys.ts";
 import { field, fieldAt, listOf, textField } from "../../api/parse/fields.ts";
 import { dnsFault } from "./dns.ts";
@@ -151,7 +152,7 @@ export function rejectedEndpoints(
   if (first === undefined) return undefined;
   const count = [...services.values()].reduce((sum, { size }) => sum + size, 0);
   const [example = ""] = [...first[1]].sort();
-  return `${context}: ${services.size} exported ${services.size === 1 ? "Service has" : "Services have"} ${count} endpoint${count === 1 ? "" : "s"} outside ${endpointCidrs}, such as ${example} of ${first[0]}: other clusters will reject ${count === 1 ? "it" : "them"}. Pods with hostNetwork have addresses of Nodes (docs/guides/install.md). Give --endpoint-cidrs ${context}=RANGES.`;
+  return `${context}: ${counted(services.size, "exported Service")} ${byCount(services.size, "has", "have")} ${counted(count, "endpoint")} outside ${endpointCidrs}, such as ${example} of ${first[0]}: other clusters will reject ${byCount(count, "it", "them")}. Pods with hostNetwork have addresses of Nodes (docs/guides/install.md). Give --endpoint-cidrs ${context}=RANGES.`;
 }
 
 const metadataOf = (object: unknown): unknown => field(object, "metadata");

@@ -1,7 +1,7 @@
 import type { Reason } from "../../api/reasons.ts";
 import type { Severity } from "../exit-code.ts";
 import { joined, NOTHING, type Printable, printable } from "../output/printable.ts";
-import { type Cell, PLAIN, type Screen, table } from "../output/table.ts";
+import { type Cell, PLAIN, type Screen, sentence, table } from "../output/table.ts";
 import type { FoundObject } from "./found.ts";
 
 /** Values of `--from`. */
@@ -150,11 +150,10 @@ export function migrationText(
   const found = table(["CONTEXT", "OBJECT", "REASON", "DETAIL"], rows, screen);
   const text = steps.map((step, i) => {
     const commands = step.commands.map((line) => printable`     ${line}\n`);
-    return printable`\n${i + 1}. ${step.title}.\n${joined(commands)}`;
+    const title = sentence(`${i + 1}. ${step.title}.`, screen);
+    return printable`\n${title}\n${joined(commands)}`;
   });
-  const head =
-    steps.length === 0
-      ? NOTHING
-      : printable`\nNothing was changed. Steps, in an order that keeps connections (docs/guides/${guide}):\n`;
+  const order = `Nothing was changed. Steps, in an order that keeps connections (docs/guides/${guide}):`;
+  const head = steps.length === 0 ? NOTHING : printable`\n${sentence(order, screen)}\n`;
   return joined([found, head, ...text]);
 }

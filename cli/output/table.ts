@@ -50,10 +50,11 @@ export function table(
       return { text: escapedText(text), ...(style !== undefined && { style }) };
     }),
   );
+  // Not Math.max(...): a call has at most some hundred thousand arguments.
   const natural = heading.map((_name, column) =>
-    Math.max(...cells.map((row) => widthOf(row[column]?.text ?? ""))),
+    cells.reduce((most, row) => Math.max(most, widthOf(row[column]?.text ?? "")), 0),
   );
-  const layout = layoutOf(natural, columns);
+  const layout = layoutOf(natural, heading.map(widthOf), columns ?? Number.POSITIVE_INFINITY);
   return joined(
     cells.flatMap((row) => linesOf(row, layout).map((line) => lineText(line, layout, paint))),
   );
@@ -106,29 +107,51 @@ export function planText(lines: readonly PlanLine[], screen: Screen): Printable 
   return table(["CONTEXT", "ACTION", "OBJECT", "DETAIL"], rows, screen);
 }
 
-/** A column is not made narrower: names and reasons stay in one piece. */
+/** A column is not made narrower while there is another way: names and reasons stay in one piece. */
 const LEAST_WIDTH = 16;
 
-/** The layout with the widest gap with which lines have at most `columns` characters, or else the narrowest. PURE. */
-function layoutOf(natural: readonly number[], columns = Number.POSITIVE_INFINITY): Layout {
-  const layouts = GAPS.map((gap) => ({ widths: columnWidths(natural, columns, gap), gap }));
-  const wide = layouts.find(({ widths, gap }) => lineWidth(widths, gap) <= columns);
-  return wide ?? layouts.at(-1) ?? { widths: natural, gap: 0 };
+/**
+ * The layout with the widest gap with which lines have at most `columns` characters. If there is none, names are broken, too, and a column is as narrow
+ * as its heading; if that does not help either, the terminal breaks lines, and not the names. PURE.
+ */
+function layoutOf(
+  natural: readonly number[],
+  headings: readonly number[],
+  columns: number,
+): Layout {
+  const inOnePiece = GAPS.map((gap) =>
+    layoutWith(
+      natural,
+      natural.map(() => LEAST_WIDTH),
+      columns,
+      gap,
+    ),
+  );
+  const [narrowest = { widths: natural, gap: 0 }] = inOnePiece.slice(-1);
+  const broken = layoutWith(natural, headings, columns, narrowest.gap);
+  const fits = ({ widths, gap }: Layout) => lineWidth(widths, gap) <= columns;
+  return [...inOnePiece, broken].find(fits) ?? narrowest;
 }
 
 function lineWidth(widths: readonly number[], gap: number): number {
   return widths.reduce((sum, width) => sum + width + gap, -gap);
 }
 
-/** Widths of columns so that a line has at most `columns` characters, if wrapping the widest ones is enough for it. PURE. */
-function columnWidths(natural: readonly number[], columns: number, gap: number): number[] {
+/** Columns with which a line has at most `columns` characters, if making the widest ones narrower, to `least` each, is enough for it. PURE. */
+function layoutWith(
+  natural: readonly number[],
+  least: readonly number[],
+  columns: number,
+  gap: number,
+): Layout {
   const widths = [...natural];
   for (let excess = lineWidth(widths, gap) - columns; excess > 0; excess--) {
-    const most = Math.max(...widths);
-    if (most <= LEAST_WIDTH) break;
-    widths[widths.lastIndexOf(most)] = most - 1;
+    const spare = widths.map((width, i) => (width > (least[i] ?? 0) ? width : 0));
+    const most = Math.max(...spare);
+    if (most === 0) break;
+    widths[spare.lastIndexOf(most)] = most - 1;
   }
-  return widths;
+  return { widths, gap };
 }
 
 /** Columns by which further lines of a sentence are indented, so that no text of others begins a line. */

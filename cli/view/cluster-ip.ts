@@ -1,4 +1,5 @@
 import type { Family } from "../../api/address.ts";
+import { counted } from "../../api/count.ts";
 import { namesOf, type ObjectKey } from "../../api/names.ts";
 import { Complaints } from "../../api/parse/complaints.ts";
 import { field, fieldAt, listOf, textField } from "../../api/parse/fields.ts";
@@ -281,10 +282,6 @@ function useText({ clusters, lastResort, local }: ClusterIpUse): string {
       .map(({ cluster, endpoints }) => `${counted(endpoints, "endpoint")} of ${cluster}`),
   ];
   const more = clusters.length - MOST_NAMED;
-  if (more > 0) parts.push(`those of ${more} more clusters`);
+  if (more > 0) parts.push(`those of ${counted(more, "more cluster")}`);
   return parts.join(", ") || "no endpoint (connections are rejected)";
-}
-
-function counted(count: number, what: string): string {
-  return `${count} ${what}${count === 1 ? "" : "s"}`;
 }

@@ -29,7 +29,7 @@ export interface ExplainedService extends Surroundings {
   readonly severity: Severity;
 }
 
-/** An explanation as text; `isVerbose`: with the meaning of each reason. PURE. */
+/** An explanation as text; `isVerbose`: with the meaning of each reason, once for a port. PURE. */
 export function explanationText(
   found: ExplainedImport,
   isVerbose: boolean,
@@ -108,6 +108,8 @@ function comparisonText({ state, differences, unread }: Comparison, same: string
   return `differs: ${differences.join("; ")}`;
 }
 
+const HEADING = ["TIER", "CLUSTER", "ENDPOINT", "CONDITION", "ZONE", "NODE", "SHARE", "REASON"];
+
 function portText(port: ExplainedPort, isVerbose: boolean, screen: Screen): Printable {
   const { port: name, protocol, family, tier, reason, severity, endpoints } = port;
   const where = tier === undefined ? "rejected" : tier;
@@ -118,28 +120,23 @@ function portText(port: ExplainedPort, isVerbose: boolean, screen: Screen): Prin
   );
   const title = printable`${name} ${protocol} ${family}: ${outcome}\n`;
   const shown = endpoints.slice(0, MOST_ROWS);
-  const rows = shown.map((one) => row(one, isVerbose));
-  const heading = [
-    "TIER",
-    "CLUSTER",
-    "ENDPOINT",
-    "CONDITION",
-    "ZONE",
-    "NODE",
-    "SHARE",
-    "REASON",
-    ...(isVerbose ? ["MEANING"] : []),
-  ];
+  const rows = shown.map(row);
+  // The meaning of the port's own reason is printed anyway.
+  const others = new Set(isVerbose ? shown.map((one) => one.reason) : []).difference(
+    new Set([reason]),
+  );
+  const meanings = [...others].map((one) => [one, REASONS[one]]);
   const more = endpoints.length - shown.length;
   return joined([
     title,
     printable`${sentence(REASONS[reason], screen)}\n`,
-    rows.length === 0 ? printable`No slice lists an endpoint.\n` : table(heading, rows, screen),
+    rows.length === 0 ? printable`No slice lists an endpoint.\n` : table(HEADING, rows, screen),
     more > 0 ? printable`… and ${more} more\n` : NOTHING,
+    meanings.length > 0 ? printable`\n${table(["REASON", "MEANING"], meanings, screen)}` : NOTHING,
   ]);
 }
 
-function row(one: ExplainedEndpoint, isVerbose: boolean): (string | Cell)[] {
+function row(one: ExplainedEndpoint): (string | Cell)[] {
   const { tier, cluster, endpoint, condition = "", zone = "", node = "", share, reason } = one;
   const isUsed = share > 0;
   return [
@@ -151,6 +148,5 @@ function row(one: ExplainedEndpoint, isVerbose: boolean): (string | Cell)[] {
     node,
     isUsed ? `${Math.round(share * 1000) / 10}%` : "-",
     reason,
-    ...(isVerbose ? [REASONS[reason]] : []),
   ];
 }

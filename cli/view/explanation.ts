@@ -1,6 +1,6 @@
 import type { HeldPort } from "../../agent/backends/backend.ts";
 import type { EndpointCondition } from "../../agent/model/endpoints.ts";
-import type { NodeFact, SliceFact } from "../../agent/model/facts.ts";
+import type { EndpointFact, NodeFact, SliceFact } from "../../agent/model/facts.ts";
 import type { ImportView } from "../../agent/model/model.ts";
 import type { ImportPlan, PlannedVip, SetAsidePort } from "../../agent/plan/import-plan.ts";
 import { importerOf, originOf } from "../../agent/plan/origin.ts";
@@ -160,18 +160,22 @@ function explained(
   const portOf = (slice: SliceFact) =>
     slice.ports.find((one) => one.name === service.portName && one.protocol === service.protocol);
   const shares = sharesOf(service);
+  // Looked up for each of thousands of endpoints.
+  const facts = new Map(
+    slices.map((slice) => [slice, new Map([...slice.endpoints].map((one) => [one.address, one]))]),
+  );
   const used = service.endpoints.map((one): ExplainedEndpoint => {
     const slice = slices.find(
       (each) =>
         each.cluster === one.cluster &&
         portOf(each)?.port === one.port &&
-        each.endpoints.includeAny(new Set([one.address])),
+        facts.get(each)?.has(one.address),
     );
     return {
       tier: service.tier ?? "",
       cluster: one.cluster ?? "?",
       endpoint: destination(one.address, one.port),
-      ...factsOf(slice, one.address),
+      ...factsOf(slice && facts.get(slice)?.get(one.address)),
       share: shares.get(one) ?? 0,
       reason: service.reason,
     };
@@ -186,7 +190,7 @@ function explained(
           tier: tier ?? tierOf(slice),
           cluster: cluster ?? slice.cluster ?? "?",
           endpoint: address === undefined ? `slice ${key}` : destination(address, port),
-          ...(address !== undefined && factsOf(slice, address)),
+          ...(address !== undefined && factsOf(facts.get(slice)?.get(address))),
           share: 0,
           reason,
         },
@@ -211,8 +215,7 @@ function explained(
   };
 }
 
-function factsOf(slice: SliceFact | undefined, address: string) {
-  const fact = [...(slice?.endpoints ?? [])].find((one) => one.address === address);
+function factsOf(fact: EndpointFact | undefined) {
   if (fact === undefined) return {};
   const { condition, zone, nodeName } = fact;
   return {

@@ -3,6 +3,7 @@ import type { ImportView } from "../../agent/model/model.ts";
 import type { ImportPlan } from "../../agent/plan/import-plan.ts";
 import { planImport } from "../../agent/plan/plan.ts";
 import { servicePortName } from "../../agent/plan/virtual-service.ts";
+import { counted } from "../../api/count.ts";
 import { PROPERTY_REGION } from "../../api/keys.ts";
 import { namesOf } from "../../api/names.ts";
 import { field, textField } from "../../api/parse/fields.ts";
@@ -65,7 +66,7 @@ function* problemsOf({
     if (bad !== "well") yield { object, severity: bad, reason: service.reason, detail };
   }
   if (limited !== undefined && severity === "well") {
-    const detail = `${limited.slices} slices are left out, in full or in part`;
+    const detail = `${counted(limited.slices, "slice")} left out, in full or in part`;
     yield { object, severity: "warning", reason: limited.reason, detail };
   }
 }
@@ -108,7 +109,7 @@ function problemOf(one: unknown): Problem[] {
 function unlisted(page: unknown, all: readonly unknown[]): Problem[] {
   const { requested, prepared } = failoverCount(page) ?? { requested: 0, prepared: 0 };
   const more = requested - prepared - all.filter((one) => !isPrepared(one)).length;
-  const detail = `ClusterIP failover of ${more} more Services, of any namespace, is not prepared`;
+  const detail = `ClusterIP failover of ${counted(more, "more Service")}, of any namespace, is not prepared`;
   return more > 0 ? [{ object: "Services", severity: "warning", reason: "", detail }] : [];
 }
 

@@ -3,6 +3,7 @@ import type { ImportView, Model } from "../../agent/model/model.ts";
 import { type ImportPlan, usedTiers } from "../../agent/plan/import-plan.ts";
 import { planImport } from "../../agent/plan/plan.ts";
 import { servicePortName, type VirtualService } from "../../agent/plan/virtual-service.ts";
+import { byCount, counted } from "../../api/count.ts";
 import type { ObjectKey } from "../../api/names.ts";
 import type { Reason } from "../../api/reasons.ts";
 import type { Severity } from "../exit-code.ts";
@@ -195,7 +196,7 @@ export function simulationTable(result: SimulationResult, screen?: Screen): Prin
   const count = new Set(ports.map(({ port }) => port)).size;
   const changed = new Set(ports.filter(differs).map(({ port }) => port)).size;
   const list = rows.length === 0 ? NOTHING : printable`${table(heading, rows, screen)}\n`;
-  return printable`${context}: ${changed} of ${count} ports differ\n\n${list}${loadTable(result, screen)}`;
+  return printable`${context}: ${changed} of ${counted(count, "port")} ${byCount(count === 1 ? 1 : changed, "differs", "differ")}\n\n${list}${loadTable(result, screen)}`;
 }
 
 interface Line extends SimulatedPort {

@@ -1,5 +1,7 @@
+import { counted } from "../../api/count.ts";
+import { inTurns } from "../../api/in-turns.ts";
 import type { Severity } from "../exit-code.ts";
-import { joined, type Printable, printable, type Style } from "../output/printable.ts";
+import { joined, NOTHING, type Printable, printable, type Style } from "../output/printable.ts";
 import { type Cell, type Screen, table } from "../output/table.ts";
 import type { AgentsStatus } from "./agent-status.ts";
 import type { FailoverCount } from "./problems.ts";
@@ -13,7 +15,9 @@ const STYLES: Readonly<Record<Severity, Style | undefined>> = {
 
 /** The status of all contexts as tables: clusters, agents, and what is wrong. PURE. */
 export function statusTables(all: readonly ContextStatus[], screen?: Screen): Printable {
-  const problems = problemRows(all);
+  const rows = all.flatMap(problemRows);
+  const problems = fairly(rows).map(({ cells }) => cells);
+  const more = rows.length - problems.length;
   const parts = [
     clusterTable(all, screen),
     agentTable(all, screen),
@@ -21,7 +25,20 @@ export function statusTables(all: readonly ContextStatus[], screen?: Screen): Pr
       ? printable`No problems.\n`
       : table(["CONTEXT", "PROBLEM", "REASON", "DETAIL"], problems, screen),
   ];
-  return joined(parts, printable`\n`);
+  const rest = more > 0 ? printable`… and ${more} more: -n NAMESPACE, or -o json\n` : NOTHING;
+  return printable`${joined(parts, printable`\n`)}${rest}`;
+}
+
+/** Rows of problems, and characters of a detail; `-o json` has all. A tenant can have thousands of conditions of 32,768 characters. */
+const MOST_ROWS = 200;
+const LONGEST_DETAIL = 1_000;
+
+/** At most `MOST_ROWS`, in their order. If there are more, namespaces take turns, so that none hides the problems of others. */
+function fairly(rows: readonly ProblemRow[]): readonly ProblemRow[] {
+  if (rows.length <= MOST_ROWS) return rows;
+  const turns = inTurns(Map.groupBy(rows, ({ namespace }) => namespace).values());
+  const shown = new Set(turns.slice(0, MOST_ROWS));
+  return rows.filter((row) => shown.has(row));
 }
 
 /** Who sees whom how; contexts that agree about a cluster share a row. */
@@ -138,16 +155,17 @@ function ofDesired(ready: number, desired: number | undefined): string {
   return desired === undefined ? String(ready) : `${ready}/${desired}`;
 }
 
-/** One row for each problem, of all contexts. */
-function problemRows(all: readonly ContextStatus[]): (Cell | string)[][] {
-  return all.flatMap((status) => {
-    const { context } = status;
-    return [...problemLines(status)].map(([what, { severity, reason, detail }]) => [
-      context,
-      cell(what, severity),
-      reason,
-      detail,
-    ]);
+interface ProblemRow {
+  /** Of the object; empty if the problem is not of an object. */
+  readonly namespace: string;
+  readonly cells: readonly (Cell | string)[];
+}
+
+/** One row for each problem of a context. */
+function problemRows(status: ContextStatus): ProblemRow[] {
+  return [...problemLines(status)].map(([what, { severity, reason, detail }]) => {
+    const [, namespace = ""] = /^\w+ ([^/ ]+)\//.exec(what) ?? [];
+    return { namespace, cells: [status.context, cell(what, severity), reason, detail] };
   });
 }
 
@@ -174,7 +192,7 @@ function* problemLines(status: ContextStatus) {
 
 function* agentLines({ nodes, desired = 0, pods }: AgentsStatus) {
   if (desired > pods) {
-    const detail = `${desired - pods} of ${desired} nodes have no agent`;
+    const detail = `${desired - pods} of ${counted(desired, "node")} without an agent`;
     yield ["agents", lineOf({ severity: "fault", detail })] as const;
   }
   for (const agent of nodes) {
@@ -199,7 +217,8 @@ function lineOf(from: {
   readonly detail?: string;
 }): Line {
   const { severity, reason = "", detail = "" } = from;
-  return { severity, reason, detail };
+  const isLong = detail.length > LONGEST_DETAIL;
+  return { severity, reason, detail: isLong ? `${detail.slice(0, LONGEST_DETAIL)}…` : detail };
 }
 
 /** What `--watch` compares, as sentences by what they are about. PURE. */
@@ -211,7 +230,12 @@ export function statusLines(all: readonly ContextStatus[]): ReadonlyMap<string, 
     const { context, agents, clusters, failover } = status;
     for (const { cluster, state, reason, verdict, exports, detail = "" } of clusters) {
       const why = verdict === "member" ? reason : verdict;
-      add(`${context}: cluster ${cluster}`, `${state} (${why})`, `${exports} exports`, detail);
+      add(
+        `${context}: cluster ${cluster}`,
+        `${state} (${why})`,
+        counted(exports, "export"),
+        detail,
+      );
     }
     if (status.unknown !== undefined) {
       add(`${context}: cluster`, "unknown", status.unknown.reason, status.unknown.detail);
@@ -220,7 +244,10 @@ export function statusLines(all: readonly ContextStatus[]): ReadonlyMap<string, 
     const { ready, desired = agents.pods, inSync, behind } = agents;
     add(`${context}: agents`, `${ready}/${desired} ready`, `${inSync} in sync`, `${behind} behind`);
     if (failover !== undefined)
-      add(`${context}: ClusterIP failover`, `${failover.prepared}/${failover.requested} Services`);
+      add(
+        `${context}: ClusterIP failover`,
+        `${failover.prepared} of ${counted(failover.requested, "Service")}`,
+      );
     for (const [what, { reason, detail }] of problemLines(status))
       add(`${context}: ${what}`, reason, detail);
   }

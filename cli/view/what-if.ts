@@ -1,5 +1,6 @@
 import { type EndpointFact, Endpoints } from "../../agent/model/endpoints.ts";
 import type { ImportFact, SliceFact } from "../../agent/model/facts.ts";
+import { counted } from "../../api/count.ts";
 import type { ObjectKey } from "../../api/names.ts";
 
 /** Facts that a simulation changes. */
@@ -51,7 +52,7 @@ export function scaled<F extends Facts>(facts: F, scaling: Scaling): F | string 
       }
     }
     if (ready > known.size) {
-      return `${importKey} has ${known.size} ${family} endpoints in cluster ${cluster}; ${ready} cannot be simulated`;
+      return `${importKey} has ${counted(known.size, `${family} endpoint`)} in cluster ${cluster}; ${ready} cannot be simulated`;
     }
     const order = [...known].sort(([, a], [, b]) => Number(b) - Number(a));
     for (const [address] of order.slice(0, ready)) kept.add(address);

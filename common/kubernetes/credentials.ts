@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { type Agent, validateHeaderValue } from "node:http";
 import type { RequestOptions } from "node:https";
 import { createSecureContext } from "node:tls";
+import { inSeconds } from "../../api/count.ts";
 import type { Clock } from "../clock.ts";
 import type { Logger } from "../log.ts";
 import { ApiFault } from "./api-fault.ts";
@@ -106,7 +107,7 @@ export class Credentials {
         this.#pending = undefined;
       });
     const { promise, reject } = Promise.withResolvers<never>();
-    const message = `Timed out after ${within / 1000} seconds getting credentials`;
+    const message = `Timed out after ${inSeconds(within)} getting credentials`;
     const cancel = clock.after(within, () => reject(new ApiFault("no-credentials", message)));
     const stopped = (): void => reject(signal.reason);
     signal.addEventListener("abort", stopped);

@@ -159,7 +159,7 @@ test("with a timeout of requests, an answer that never ends is stalled, although
   const { signal } = new AbortController();
   await assert.rejects(api.request({ path: "/x", signal, silence: 150_000 }).then(textOf), {
     reason: "stalled",
-    message: "No end within 1 seconds",
+    message: "No end within 1 second",
   });
 });
 

@@ -7,6 +7,7 @@ import {
 import { Agent as HttpsAgent, request as https } from "node:https";
 import type { Readable } from "node:stream";
 import { createGunzip } from "node:zlib";
+import { inSeconds } from "../../api/count.ts";
 import { type Clock, deadline } from "../clock.ts";
 import { ApiFault, faultOfTransport } from "./api-fault.ts";
 import type { ApiRequest, ApiResponse, ApiServer, ApiWrite } from "./api-server.ts";
@@ -108,11 +109,11 @@ export class HttpApiServer implements ApiServer {
       const asked = (url.protocol === "https:" ? https : http)(url, { ...options, signal });
       // Created only when needed: the stack of an error costs more than the rest of a request.
       const late = (): void => {
-        const message = `Connect timed out after ${connect / 1000} seconds`;
+        const message = `Connect timed out after ${inSeconds(connect)}`;
         asked.destroy(new ApiFault("unreachable", message));
       };
       const silent = (): void => {
-        asked.destroy(new ApiFault("stalled", `No response within ${answer / 1000} seconds`));
+        asked.destroy(new ApiFault("stalled", `No response within ${inSeconds(answer)}`));
       };
       let cancel = deadline(this.#clock, connect, late);
       asked.on("socket", (socket) => {
@@ -169,7 +170,7 @@ async function* decoded(
   const stream = encoding === "gzip" ? gunzipped(body) : body;
   const end = clock.now() + whole;
   const late = (): void => {
-    const seconds = `${Math.min(silence, whole) / 1000} seconds`;
+    const seconds = inSeconds(Math.min(silence, whole));
     const why = clock.now() < end ? `No data for ${seconds}` : `No end within ${seconds}`;
     stream.destroy(new ApiFault("stalled", why));
   };

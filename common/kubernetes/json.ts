@@ -1,4 +1,5 @@
 import { isUtf8 } from "node:buffer";
+import { counted } from "../../api/count.ts";
 import { ApiFault } from "./api-fault.ts";
 
 /** Maximum bytes of an object as JSON: several times what etcd accepts (1.5 MiB, in a denser encoding). */
@@ -47,5 +48,8 @@ function isTooDeep(json: Buffer): boolean {
 
 function garbage(what: string, bytes: Buffer): ApiFault {
   const shown = JSON.stringify(bytes.subarray(0, SHOWN).toString("latin1"));
-  return new ApiFault("garbage", `${what}: ${bytes.length} bytes that begin with ${shown}`);
+  return new ApiFault(
+    "garbage",
+    `${what}: ${counted(bytes.length, "byte")}, beginning with ${shown}`,
+  );
 }

@@ -1,3 +1,4 @@
+import { counted } from "../../api/count.ts";
 import { ApiFault } from "./api-fault.ts";
 import { isOlder, type ObjectMeta } from "./object-meta.ts";
 import { ObjectShares, type ShareEvents } from "./object-shares.ts";
@@ -219,7 +220,7 @@ export class KnownObjects {
   }
 
   #tooMany(): ApiFault {
-    return new ApiFault("too-many-objects", `There are more than ${this.#most} objects`);
+    return new ApiFault("too-many-objects", `There are more than ${counted(this.#most, "object")}`);
   }
 }
 

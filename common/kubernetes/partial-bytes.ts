@@ -1,3 +1,4 @@
+import { counted } from "../../api/count.ts";
 import { ApiFault } from "./api-fault.ts";
 
 /** Bytes of the first buffer, and of the largest that is kept for the next use. */
@@ -37,7 +38,7 @@ export class PartialBytes {
   /** Throws `garbage` if there is no room for so many bytes. */
   check(more: number): void {
     if (this.#length + more <= this.#longest) return;
-    throw new ApiFault("garbage", `${this.#what} is longer than ${this.#longest} bytes`);
+    throw new ApiFault("garbage", `${this.#what} is longer than ${counted(this.#longest, "byte")}`);
   }
 
   /** The bytes so far with a last part; valid until the next `add`. Nothing is kept after it. */

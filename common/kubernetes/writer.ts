@@ -1,3 +1,4 @@
+import { counted, inSeconds } from "../../api/count.ts";
 import type { Clock } from "../clock.ts";
 import type { Slots } from "../queue/slots.ts";
 import { ApiFault, firstServed, reasonOfObject } from "./api-fault.ts";
@@ -150,7 +151,7 @@ export class ApiWriter {
     const end = began + within;
     // Not `deadline`: a stopped process may have lost the permission to write meanwhile.
     const cancel = clock.after(within, () =>
-      limit.abort(new ApiFault("stalled", `Timed out after ${within / 1000} seconds`)),
+      limit.abort(new ApiFault("stalled", `Timed out after ${inSeconds(within)}`)),
     );
     const name = `${resource.group}/${resource.resource}`;
     const last = this.#served.get(name);
@@ -204,7 +205,7 @@ export class ApiWriter {
         if (isFailed) throw writeFailed(fault);
         throw fault.reason === "webhook-failed"
           ? fault
-          : new ApiFault("webhook-failed", `Not answered within ${seconds} seconds`, {
+          : new ApiFault("webhook-failed", `Not answered within ${counted(seconds, "second")}`, {
               cause: fault,
             });
       }

@@ -141,7 +141,7 @@ const OUTSIDE = {
   everywhere: new Set(["192.0.2.7"]),
 };
 const REJECTED =
-  '1 of 3 endpoints, such as 192.0.2.7, are outside the endpoint CIDRs that the hub declares for this cluster: "10.2.0.0/16".';
+  '1 of 3 endpoints, such as 192.0.2.7, is outside the endpoint CIDRs that the hub declares for this cluster: "10.2.0.0/16".';
 
 test("endpoints that other clusters reject are reported with their number and one address", () => {
   const omitted = ["outside-endpoint-cidrs"] as const;

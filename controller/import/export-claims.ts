@@ -1,3 +1,4 @@
+import { byCount, counted } from "../../api/count.ts";
 import { shown } from "../../api/problem.ts";
 import type { Reason } from "../../api/reasons.ts";
 import { portText } from "../merge/conflicts.ts";
@@ -138,8 +139,8 @@ function leftOutOf({
 }
 
 function outsideText({ count, of, example, by, ranges }: Outside): string {
-  const all = `${count} of ${of} endpoints, such as ${example},`;
-  return `${all} are outside the endpoint CIDRs that ${by} declares for this cluster: ${shown(ranges)}.`;
+  const all = `${count} of ${counted(of, "endpoint")}, such as ${example},`;
+  return `${all} ${byCount(count, "is", "are")} outside the endpoint CIDRs that ${by} declares for this cluster: ${shown(ranges)}.`;
 }
 
 /** The present condition, if it says that endpoints are left out because of a cluster that may not be known now. */

@@ -1,3 +1,4 @@
+import { inSeconds } from "../../api/count.ts";
 import { TAINT_AGENT_NOT_READY } from "../../api/keys.ts";
 import type { Reason } from "../../api/reasons.ts";
 import type { ConditionEvent } from "../import/condition-events.ts";
@@ -85,14 +86,10 @@ export function taintEvents(
       ? "has no pod of clusterset-agent that the controller can read"
       : "has a clusterset-agent that is not ready";
   if (reason === "agent-late") {
-    const message = `The node ${why} after ${seconds(LATE_MS)}. The taint ${TAINT_AGENT_NOT_READY} keeps new pods away until the agent is ready, or for ${seconds(timeout)}.`;
+    const message = `The node ${why} after ${inSeconds(LATE_MS)}. The taint ${TAINT_AGENT_NOT_READY} keeps new pods away until the agent is ready, or for ${inSeconds(timeout)}.`;
     return [{ level: "Warning", reason: "AgentLate", message }];
   }
   if (reason !== "agent-overdue") return [];
-  const message = `The node ${why} after ${seconds(timeout)}. The controller removes the taint ${TAINT_AGENT_NOT_READY}: connections from pods of this node to ClusterSetIPs may hang until the agent is ready.`;
+  const message = `The node ${why} after ${inSeconds(timeout)}. The controller removes the taint ${TAINT_AGENT_NOT_READY}: connections from pods of this node to ClusterSetIPs may hang until the agent is ready.`;
   return [{ level: "Warning", reason: "AgentOverdue", message }];
-}
-
-function seconds(ms: number): string {
-  return `${ms / 1000} seconds`;
 }

@@ -256,7 +256,7 @@ for (const onHub of [false, true]) {
     const place = onHub ? "Published to the hub" : "Published to this cluster's registry";
     const by = onHub ? "the hub" : "cluster c2";
     const rejected = (count: number, of: number) =>
-      `${count} of ${of} endpoints, such as 203.0.113.5, are outside the endpoint CIDRs that ${by} declares for this cluster: `;
+      `${count} of ${of} endpoint${of > 1 ? "s" : ""}, such as 203.0.113.5, ${count > 1 ? "are" : "is"} outside the endpoint CIDRs that ${by} declares for this cluster: `;
     const ready = () => exportOf(c1);
     const used = onHub ? "Exported" : "Ready";
     assert.ok(ready().startsWith(`True ${used} ${place}. ${rejected(2, 3)}"10.0.0.0/8,`), ready());

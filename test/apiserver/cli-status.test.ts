@@ -177,7 +177,7 @@ test("a drained cluster is shown with its end, and a dead one as stale; --watch 
   const first = watching.out();
   assert.equal((await user.run("drain", "c2", "--for", "1h", "--reason", "kernel")).code, 0);
   const drained =
-    /^\d\d:\d\d:\d\d one: cluster c2: drained \(drained\); 1 exports; until \S+Z by ann \(kernel\)$/m;
+    /^\d\d:\d\d:\d\d one: cluster c2: drained \(drained\); 1 export; until \S+Z by ann \(kernel\)$/m;
   await eventually(() => assert.match(watching.out().slice(first.length), drained), 30_000);
   assert.equal((await user.run("undrain", "c2")).code, 0);
   await mesh.cluster("c2").kill();

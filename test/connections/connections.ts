@@ -38,9 +38,8 @@ export class Connections {
   }
 
   /** Opens a connection that stays. */
-  async hold(): Promise<Held> {
-    const client = this.#pod.spawn(request("--hold", `http://${this.#vip}:80`));
-    return new Held(client, await client.line(/"line":1\}/));
+  hold(): Promise<Held> {
+    return hold(this.#pod, this.#vip);
   }
 
   /**
@@ -66,6 +65,12 @@ export class Connections {
   async finish(): Promise<void> {
     await this.#stream.stop();
   }
+}
+
+/** Opens a connection from a pod that stays. */
+export async function hold(pod: Namespace, vip: string): Promise<Held> {
+  const client = pod.spawn(request("--hold", `http://${vip}:80`));
+  return new Held(client, await client.line(/"line":1\}/));
 }
 
 /** One new connection of the client, as `request` reports it. Times in ms of CLOCK_MONOTONIC. */

@@ -15,7 +15,15 @@ import type { Held } from "../../agent/backends/objects.ts";
 import type { Command, ListedDestination, Server } from "../../agent/system/ipvs/object.ts";
 import { isAddress, parseAddress } from "../../api/address.ts";
 import { isProtocol } from "../../api/protocol.ts";
+import { cidr } from "../generators/facts.ts";
 import { pureTable } from "./pure-table.ts";
+
+/** Of a node without masquerading. */
+export const OPTIONS: GuardOptions = {
+  family: "IPv4",
+  clusterSetCidrs: [cidr("241.0.0.0/8")],
+  masquerade: { mode: "none", podCidrs: [] },
+};
 
 interface ModelDestination {
   weight: number;

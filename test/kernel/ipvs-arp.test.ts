@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import type { GuardOptions } from "../../agent/backends/ipvs/guard.ts";
 import { noSets, renderTables } from "../../agent/backends/ipvs/nft-tables.ts";
-import { cidr } from "../generators/facts.ts";
+import { OPTIONS } from "../doubles/model-ipvs.ts";
 import { Lab } from "../lab/lab.ts";
 import type { Namespace } from "../lab/namespace.ts";
 
@@ -10,11 +9,6 @@ const VIP = "241.0.0.10";
 const EXPLICIT = "203.0.113.7";
 const [NODE, OTHER, NEIGHBOUR] = ["192.0.2.1", "198.51.100.1", "192.0.2.2"];
 const EXPLICIT_HEX = "cb007107";
-const OPTIONS: GuardOptions = {
-  family: "IPv4",
-  clusterSetCidrs: [cidr("241.0.0.0/8")],
-  masquerade: { mode: "none", podCidrs: [] },
-};
 const SETS = { ...noSets(), explicit: new Set([EXPLICIT_HEX]) };
 
 /** Counts what arrives at the neighbour, by whom it comes from. */

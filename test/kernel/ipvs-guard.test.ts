@@ -2,21 +2,16 @@ import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
-import type { GuardOptions } from "../../agent/backends/ipvs/guard.ts";
 import { type GuardSets, marksOf, renderTables } from "../../agent/backends/ipvs/nft-tables.ts";
 import { serviceKey } from "../../agent/backends/nft/service-key.ts";
 import { FAMILIES } from "../../api/address.ts";
 import { changedChains } from "../backends/tested-backend.ts";
+import { OPTIONS } from "../doubles/model-ipvs.ts";
 import { cidr } from "../generators/facts.ts";
 import { Lab } from "../lab/lab.ts";
 import { evaluate } from "../lab/programs.ts";
 import { eventually } from "../stages/agent-process.ts";
 
-const OPTIONS: GuardOptions = {
-  family: "IPv4",
-  clusterSetCidrs: [cidr("241.0.0.0/8")],
-  masquerade: { mode: "none", podCidrs: [] },
-};
 const SETS: GuardSets = {
   served: new Map([[serviceKey({ address: "f1000001", protocol: "TCP", port: 80 }), "a/b"]]),
   explicit: new Set(),

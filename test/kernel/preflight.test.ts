@@ -5,6 +5,7 @@ import { after, afterEach, before, describe, test } from "node:test";
 import { UNLIMITED } from "../../agent/backends/backend.ts";
 import { ExtensionTrials } from "../../agent/backends/iptables/kind.ts";
 import { FAMILIES } from "../../api/address.ts";
+import { hold } from "../connections/connections.ts";
 import { importObject, sliceObject } from "../generators/objects.ts";
 import { virtualService } from "../generators/services.ts";
 import { Lab } from "../lab/lab.ts";
@@ -13,6 +14,17 @@ import { request, startServer } from "../lab/programs.ts";
 import { AgentProcess, eventually, ManifestDirectory } from "../stages/agent-process.ts";
 import { PreflightStage } from "../stages/preflight-stage.ts";
 
+/** In a pod: the next segment with data of a server has a number that is a quarter of all numbers ahead. */
+const OUTSIDE = ["ip", "ip6"]
+  .map(
+    (family) => `add table ${family} outside; delete table ${family} outside
+      table ${family} outside { chain sent { type filter hook output priority 0
+        tcp sport != 8080 accept; tcp flags & psh == 0 accept
+        limit rate over 1/day burst 1 packets accept; counter
+        @th,32,2 3 @th,32,2 set 0 accept; @th,32,2 2 @th,32,2 set 3
+        @th,32,2 1 @th,32,2 set 2; @th,32,2 0 @th,32,2 set 1; }; }`,
+  )
+  .join("\n");
 const RANGES = ["241.0.0.0/8", "fd00:241::/108"];
 
 for (const flavour of ["nft", "legacy"] as const) {
@@ -33,12 +45,6 @@ for (const flavour of ["nft", "legacy"] as const) {
       return looked.lines();
     };
     const ip = (...args: string[]) => node.exec(["ip", ...args]);
-
-    test("before the guard is programmed, no pod is probed", async () => {
-      const lines = await look();
-      assert.match(lines["pods-IPv4"] ?? "", /^\[\?\].* not-tested: No pod probed yet/);
-      assert.match(lines["pods-IPv6"] ?? "", /^\[\?\].* not-tested: No pod probed yet/);
-    });
 
     test("a working node has no findings", async () => {
       looked = new PreflightStage(node, flavour, RANGES);
@@ -134,45 +140,51 @@ for (const flavour of ["nft", "legacy"] as const) {
       }
     });
 
-    test("INVALID segments that reach clients are shown, unless kube-proxy drops them or the kernel is liberal", async (t) => {
-      const chains = [`iptables-${flavour}`, `ip6tables-${flavour}`];
+    test("a segment outside of the window ends a connection if the check shows that, and not if kube-proxy drops it or the kernel is liberal", async (t) => {
+      const [client, endpoint] = [lab.pod("c1", "n1", "a"), lab.pod("c1", "n1", "b")];
+      const server = await startServer(endpoint);
+      t.after(() => server.stop());
       const both = async (...args: string[]) => {
-        for (const program of chains) await node.exec([program, ...args]);
+        for (const program of [`iptables-${flavour}`, `ip6tables-${flavour}`])
+          await node.exec([program, ...args]);
       };
-      const lines = async () => {
-        const found = await look();
-        return [found["invalid-IPv4"] ?? "", found["invalid-IPv6"] ?? ""];
+      const vips = { IPv4: "241.0.0.10", IPv6: "fd00:241::10" };
+      const services = FAMILIES.map((family) => {
+        const endpoints = [{ address: endpoint.address(family), port: 8080, cluster: "c1" }];
+        return virtualService({ family, vips: [vips[family]], endpoints });
+      });
+      /** The faults of connections after such a segment, one of each family. */
+      const faults = async (line: RegExp) => {
+        looked = new PreflightStage(node, flavour, RANGES);
+        await looked.guard(services);
+        const found = await looked.lines();
+        for (const family of FAMILIES) assert.match(found[`invalid-${family}`] ?? "", line);
+        const held = await Promise.all(
+          [vips.IPv4, `[${vips.IPv6}]`].map((vip) => hold(client, vip)),
+        );
+        await endpoint.exec(["nft", "-f", "-"], { stdin: OUTSIDE });
+        const ends = held.map(async (one) => {
+          const sent = one.count;
+          await eventually(() => assert.ok(one.fault !== undefined || one.count > sent + 30));
+          const { fault } = one;
+          await one.close();
+          return fault;
+        });
+        const all = await Promise.all(ends);
+        const tables = await endpoint.exec(["nft", "list", "ruleset"]);
+        assert.equal(tables.match(/counter packets 1 /g)?.length, 2, tables);
+        return all;
       };
-      for (const line of await lines()) assert.match(line, /^\[\?\].* invalid-accepted: /);
+      assert.deepEqual(await faults(/^\[\?\].* invalid-accepted: /), ["silent", "silent"]);
+      const isLiberal = (value: string) =>
+        node.exec(["sysctl", "-qw", `net.netfilter.nf_conntrack_tcp_be_liberal=${value}`]);
+      await isLiberal("1");
+      assert.deepEqual(await faults(/^\[\+\]/), [undefined, undefined]);
+      await isLiberal("0");
       await both("-N", "KUBE-FORWARD");
       await both(..."-A KUBE-FORWARD -m conntrack --ctstate INVALID -j DROP".split(" "));
-      for (const line of await lines()) assert.match(line, /^\[\+\]/);
-      await both("-F", "KUBE-FORWARD");
-      await both("-X", "KUBE-FORWARD");
-      const set = (value: string) =>
-        node.exec(["sysctl", "-qw", `net.netfilter.nf_conntrack_tcp_be_liberal=${value}`]);
-      t.after(() => set("0"));
-      await set("1");
-      for (const line of await lines()) assert.match(line, /^\[\+\]/);
-    });
-
-    test("a kube-proxy in nftables mode whose Service range overlaps ours is reported", async (t) => {
-      const rules = (range: string) => `table ip kube-proxy {
-        set cluster-ips { type ipv4_addr; elements = { 10.96.0.1 } }
-        chain cluster-ips-check {
-          ip daddr @cluster-ips reject comment "Reject traffic to invalid ports of ClusterIPs"
-          ip daddr { ${range} } drop comment "Drop traffic to unallocated ClusterIPs"
-        }
-      }`;
-      t.after(() => node.exec(["nft", "delete", "table", "ip", "kube-proxy"]));
-      await node.exec(["nft", "-f", "-"], { stdin: rules("10.96.0.0/12") });
-      assert.match((await look())["service-range-IPv4"] ?? "", /^\[\+\]/);
-      await node.exec(["nft", "delete", "table", "ip", "kube-proxy"]);
-      await node.exec(["nft", "-f", "-"], { stdin: rules("10.96.0.0/12, 241.96.0.0/12") });
-      assert.match(
-        (await look())["service-range-IPv4"] ?? "",
-        / service-range-overlap: .* 241\.96\.0\.0\/12/,
-      );
+      await both("-A", "FORWARD", "-j", "KUBE-FORWARD");
+      assert.deepEqual(await faults(/^\[\+\]/), [undefined, undefined]);
     });
 
     test("a missing extension is reported with what does not work", async () => {
@@ -313,9 +325,9 @@ test("a cluster that admits no connection of the node is named before any traffi
     const page = await agent.page("/readyz?verbose");
     assert.match(
       page,
-      /^\[\?\]preflight-reach-IPv4 blind: This node reached 0 of 1 endpoints of "c3", but 1 of 1 endpoints of "c2"\. /m,
+      /^\[\?\]preflight-reach-IPv4 blind: This node reached 0 of 1 endpoint of "c3", but 1 of 1 endpoint of "c2"\. /m,
     );
-    const all = '1 of 1 endpoints of "c2", 1 of 1 endpoints of "c3"';
+    const all = '1 of 1 endpoint of "c2", 1 of 1 endpoint of "c3"';
     assert.ok(page.includes(`\n[+]preflight-reach-IPv6 ok: ${all}\n`), page);
   });
   assert.equal((await agent.stop()).code, 0);

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { SCHEDULERS } from "../../../api/scheduler.ts";
-import { ipvsBackend } from "../../../test/doubles/model-ipvs.ts";
-import { cidr } from "../../../test/generators/facts.ts";
+import { ipvsBackend, OPTIONS } from "../../../test/doubles/model-ipvs.ts";
 import { forMany } from "../../../test/generators/for-all.ts";
 import { virtualService } from "../../../test/generators/services.ts";
 import { anyShared } from "../../../test/generators/shared-services.ts";
@@ -10,17 +9,11 @@ import type { VirtualService } from "../../plan/virtual-service.ts";
 import { finished } from "../backend.ts";
 import { KernelChange } from "../kernel-table.ts";
 import type { Held } from "../objects.ts";
-import type { GuardOptions } from "./guard.ts";
 import { IpvsLayout } from "./layout.ts";
 import { SETTINGS_ID } from "./listing.ts";
 import { renderPort, weightsOf } from "./render.ts";
 import { parseVip, vipText } from "./vip.ts";
 
-const OPTIONS: GuardOptions = {
-  family: "IPv4",
-  clusterSetCidrs: [cidr("241.0.0.0/8")],
-  masquerade: { mode: "none", podCidrs: [] },
-};
 const A = { address: "10.1.0.11", port: 8080, cluster: "c1" };
 const B = { address: "10.2.0.11", port: 8080, cluster: "c2" };
 const KEY = "demo/serve";

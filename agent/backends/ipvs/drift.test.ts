@@ -1,25 +1,19 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { Family } from "../../../api/address.ts";
-import { ipvsBackend } from "../../../test/doubles/model-ipvs.ts";
-import { cidr } from "../../../test/generators/facts.ts";
+import { ipvsBackend, OPTIONS } from "../../../test/doubles/model-ipvs.ts";
 import { virtualService } from "../../../test/generators/services.ts";
 import type { VirtualService } from "../../plan/virtual-service.ts";
 import { finished } from "../backend.ts";
 import { type DesiredServices, KernelChange } from "../kernel-table.ts";
 import { differences, type Held } from "../objects.ts";
 import { kubeProxySuspect } from "./drift.ts";
-import { type GuardOptions, isBound } from "./guard.ts";
+import { isBound } from "./guard.ts";
 import { type Content, IpvsLayout } from "./layout.ts";
 import { BESIDE, GUARD, guardDigest, heldOf, MISSING, SETTINGS_ID, UNBOUND } from "./listing.ts";
 import { marksOf, noSets } from "./nft-tables.ts";
 import { type Port, type PortKey, parseVip, type Vip, vipText } from "./vip.ts";
 
-const OPTIONS: GuardOptions = {
-  family: "IPv4",
-  clusterSetCidrs: [cidr("241.0.0.0/8")],
-  masquerade: { mode: "none", podCidrs: [] },
-};
 const BACKEND = ipvsBackend(OPTIONS);
 const LAYOUT = new IpvsLayout({ ...OPTIONS, scheduler: "rr" });
 /** 241.0.0.10. */

@@ -8,6 +8,7 @@ import {
   readFileSync,
   statSync,
 } from "node:fs";
+import { counted } from "../../../api/count.ts";
 import { type Mistake, mistake, unreadable } from "./mistake.ts";
 
 /** Maximum size of a manifest file. */
@@ -58,7 +59,7 @@ export function readManifest(path: string): FileRead {
     const before = stateOf(fstatSync(fd, { bigint: true }));
     if (before.kind !== "file") return { state: before };
     if (before.size > MOST_BYTES) {
-      const detail = `${before.size} bytes; the maximum is ${MOST_BYTES}`;
+      const detail = `${counted(before.size, "byte")}; the maximum is ${MOST_BYTES}`;
       return { state: { kind: "fault", mistake: mistake("too-large", detail) } };
     }
     const bytes = readFileSync(fd);
