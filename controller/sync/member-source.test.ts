@@ -126,7 +126,7 @@ const NAMESPACES: Readonly<Record<string, Story>> = {
     [C2, { ranges: "10.2.0.0/16, fd00:2::/48" }, /^\+c2 10\.2\.0\.0\/16,fd00:2::\/48$/],
     [C2, { ranges: "10.2.0.0/99" }, /^Namespace [^;]*: invalid-cidr: "10.2.0.0\/99"$/],
     [C2, { ranges: "10.2.0.0/16, fd00:2::/48" }, /^$/],
-    [C2, { ranges: undefined }, /^[^;]*: endpoint-cidrs-missing: undefined$/],
+    [C2, { ranges: undefined }, /^[^;]*: endpoint-cidrs-missing: missing$/],
     [C2, { ranges: "10.2.0.0/16, fd00:2::/48" }, /^$/],
     [C2, { ranges: "0.0.0.0/0,::/0" }, /endpoint-cidrs-open: "0\.0.*; \+c2 0\.0\.0\.0\/0,::\/0$/],
   ],
