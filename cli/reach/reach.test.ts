@@ -16,26 +16,18 @@ import {
   probeScript,
   type ServerTarget,
 } from "./probe-pod.ts";
-import {
-  type Attempt,
-  faultOf,
-  MEANINGS,
-  nodeWarnings,
-  parseAttempts,
-  reachFaults,
-  reachTable,
-} from "./report.ts";
+import * as report from "./report.ts";
 
-function server(to: string, error?: string): Attempt {
+function server(to: string, error?: string): report.Attempt {
   const outcome = error === undefined ? { isConnected: true } : { isConnected: false, error };
   return { to, kind: "server", ms: 1, ...outcome };
 }
 
-function pod(to: string, address: string, error?: string): Attempt {
+function pod(to: string, address: string, error?: string): report.Attempt {
   return { ...server(to, error), kind: "pod", address };
 }
 
-function node(to: string, address: string, error?: string): Attempt {
+function node(to: string, address: string, error?: string): report.Attempt {
   return { ...pod(to, address, error), kind: "node" };
 }
 
@@ -62,16 +54,16 @@ const ALL = [
 ];
 
 test("what a node does not reach is one warning for each cluster, and no fault", () => {
-  const [warning = "", ...more] = nodeWarnings(ALL);
+  const [warning = "", ...more] = report.nodeWarnings(ALL);
   assert.match(warning, /^a node of c1 does not reach pods of c3, such as 10\.3\.0\.1: timeout: /);
   assert.match(warning, /detection do: without them, it takes up to 7 s/);
   assert.deepEqual(more, []);
-  assert.doesNotMatch(reachFaults(ALL, () => undefined).join(), /node/);
+  assert.doesNotMatch(report.reachFaults(ALL, () => undefined).join(), /node/);
 });
 
 test("clusters that are reached alike share a row; an address that is not reached counts for its cluster", () => {
   assert.equal(
-    String(reachTable(ALL, PLAIN)),
+    String(report.reachTable(ALL, PLAIN)),
     `FROM   TO    API SERVER   PODS      PODS FROM A NODE
 c1     c2    ok           ok        ok
 c1     c3    ok           ok        timeout
@@ -85,7 +77,7 @@ c3     hub   ok           -         -
 test("each failure is a sentence with the direction, the address and what it means", () => {
   const urls: Readonly<Record<string, string>> = { c1: "https://10.0.0.1:6443" };
   assert.deepEqual(
-    reachFaults(ALL, (to) => urls[to]),
+    report.reachFaults(ALL, (to) => urls[to]),
     [
       "pods of c2 do not reach the API server of c1 at https://10.0.0.1:6443: refused: nothing listens there, or a firewall rejects it.",
       "pods of c2 do not reach pods of c3, such as fd03::1: timeout: no answer: a firewall drops packets, or there is no route.",
@@ -95,7 +87,7 @@ test("each failure is a sentence with the direction, the address and what it mea
 
 test("the guide has every word for why something is not reached", () => {
   const guide = readFileSync(`${import.meta.dirname}/../../docs/guides/kubectl-plugin.md`, "utf8");
-  const words = Object.keys(MEANINGS).filter((word) => !guide.includes(`\`${word}\``));
+  const words = Object.keys(report.MEANINGS).filter((word) => !guide.includes(`\`${word}\``));
   assert.deepEqual(words, []);
 });
 
@@ -135,16 +127,16 @@ function probe(host: string, name: string, servers: readonly ServerTarget[]): Ch
   return child;
 }
 
-async function attempts(pods: readonly PodTarget[]): Promise<readonly Attempt[]> {
+async function attempts(pods: readonly PodTarget[]): Promise<readonly report.Attempt[]> {
   const url = `http://${HERE}:${PAGE_PORT}/?pods=${encodeURIComponent(JSON.stringify(pods))}`;
   for (;;) {
     const page = await fetch(url).catch(() => undefined);
-    if (page !== undefined) return parseAttempts(await page.text()) ?? [];
+    if (page !== undefined) return report.parseAttempts(await page.text()) ?? [];
     await sleep(50);
   }
 }
 
-let all: readonly Attempt[];
+let all: readonly report.Attempt[];
 before(async () => {
   const expired = await apiServer("localhost", -1);
   const well = await apiServer("localhost");
@@ -178,7 +170,7 @@ before(async () => {
 
 test("an API server is reached if its certificate is of the given CA, for its name, and valid; else it says what is wrong", () => {
   const servers = all.filter(({ kind }) => kind === "server");
-  assert.deepEqual(Object.fromEntries(servers.map((one) => [one.to, faultOf(one)])), {
+  assert.deepEqual(Object.fromEntries(servers.map((one) => [one.to, report.faultOf(one)])), {
     well: undefined,
     expired: "expired",
     "unknown-ca": "unknown-ca",
@@ -194,7 +186,7 @@ test("an API server is reached if its certificate is of the given CA, for its na
 test("a pod is reached if it answers with its own name, and another one at its address is noticed", () => {
   const pods = all.filter(({ kind }) => kind === "pod");
   assert.deepEqual(
-    pods.map((one) => [one.to, one.address, faultOf(one)]),
+    pods.map((one) => [one.to, one.address, report.faultOf(one)]),
     [
       ["there", THERE, undefined],
       ["another", THERE, "other"],
@@ -211,9 +203,9 @@ test("a node reaches the same pods, leaves its results in a file, and ends", () 
     JSON.stringify({ to, address: THERE, name: `run/${to}` }),
   );
   execFileSync(process.execPath, ["-e", nodeProbeScript(file), "--", ...targets]);
-  const found = parseAttempts(readFileSync(file, "utf8")) ?? [];
+  const found = report.parseAttempts(readFileSync(file, "utf8")) ?? [];
   assert.deepEqual(
-    found.map((one) => [one.to, one.kind, one.address, faultOf(one)]),
+    found.map((one) => [one.to, one.kind, one.address, report.faultOf(one)]),
     [
       ["there", "node", THERE, undefined],
       ["another", "node", THERE, "other"],

@@ -1,13 +1,5 @@
 import { execFileSync, spawnSync } from "node:child_process";
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  symlinkSync,
-} from "node:fs";
+import * as fs from "node:fs";
 import { join, resolve } from "node:path";
 import { CACHE } from "../lab/removal.ts";
 import { type Release, releaseIn } from "./release.ts";
@@ -47,14 +39,14 @@ export function earlierRelease(): Release {
 function unpacked(): string {
   const sharesPackages = pinsSamePackages();
   const root = join(CACHE, `earlier-${COMMIT.slice(0, 12)}${sharesPackages ? "" : "-packages"}`);
-  if (!existsSync(root)) unpack(root, sharesPackages);
+  if (!fs.existsSync(root)) unpack(root, sharesPackages);
   if (sharesPackages) linkPackages(root);
   return root;
 }
 
 /** Whether both pin the same dependencies. Those of dependencies may differ: they are in the range that each of these accepts. */
 function pinsSamePackages(): boolean {
-  const ours = packagesIn(readFileSync(join(REPOSITORY, LOCK), "utf8"));
+  const ours = packagesIn(fs.readFileSync(join(REPOSITORY, LOCK), "utf8"));
   const theirs = packagesIn(git("show", `${COMMIT}:${LOCK}`).toString());
   const paths = Object.keys(theirs[""]?.dependencies ?? {}).map((name) => `node_modules/${name}`);
   return paths.every((path) => theirs[path]?.integrity === ours[path]?.integrity);
@@ -67,20 +59,20 @@ function packagesIn(text: string) {
 }
 
 function unpack(root: string, sharesPackages: boolean): void {
-  mkdirSync(CACHE, { recursive: true });
+  fs.mkdirSync(CACHE, { recursive: true });
   // Renamed once it is complete: a run may be killed, and another one may do the same.
-  const draft = mkdtempSync(`${root}-`);
+  const draft = fs.mkdtempSync(`${root}-`);
   execFileSync("tar", ["-x", "-C", draft], { input: git("archive", COMMIT, ...PARTS) });
   if (!sharesPackages) execFileSync("npm", ["install", "--no-save"], { cwd: draft });
-  if (existsSync(root)) rmSync(draft, { recursive: true });
-  else renameSync(draft, root);
+  if (fs.existsSync(root)) fs.rmSync(draft, { recursive: true });
+  else fs.renameSync(draft, root);
 }
 
 /** Links this repository's packages: the last run may have been in another clone, which was deleted since. */
 function linkPackages(root: string): void {
   const draft = join(root, `node_modules-${process.pid}`);
-  symlinkSync(join(REPOSITORY, "node_modules"), draft);
-  renameSync(draft, join(root, "node_modules"));
+  fs.symlinkSync(join(REPOSITORY, "node_modules"), draft);
+  fs.renameSync(draft, join(root, "node_modules"));
 }
 
 function git(...args: readonly string[]): Buffer {

@@ -6,29 +6,13 @@ import { serviceCidrs } from "../../agent/sources/kubernetes/service-cidrs.ts";
 import { TAINT_AGENT_NOT_READY } from "../../api/keys.ts";
 import { textField } from "../../api/parse/fields.ts";
 import { systemClock } from "../../common/clock.ts";
-import {
-  CLUSTER_PROPERTIES,
-  ENDPOINT_SLICES,
-  NAMESPACES,
-  NODES,
-  SERVICE_EXPORTS,
-  SERVICE_IMPORTS,
-} from "../../common/kubernetes/kinds.ts";
+import * as kinds from "../../common/kubernetes/kinds.ts";
 import { LEASES } from "../../common/lease/lease.ts";
 import { taintsOf } from "../../controller/model/parse-node.ts";
 import { encodeCluster, encodeRecord, encodeSlice } from "../../controller/registry/encode.ts";
 import { registryNamespace } from "../../controller/registry/names.ts";
 import { changedTaints } from "../../controller/startup-taint/startup-taint.ts";
-import {
-  agentPodsQuery,
-  CONTROLLERS_QUERY,
-  HUB_QUERY,
-  LOCAL_QUERIES,
-  NODES_QUERY,
-  peersQuery,
-  registryQueries,
-  SERVICE_CIDRS_QUERY,
-} from "../../controller/stores/resources.ts";
+import * as resources from "../../controller/stores/resources.ts";
 import { EventRecorder } from "../../controller/sync/event-recorder.ts";
 import { exportRecord } from "../generators/export-records.ts";
 import { ControlPlane } from "./control-plane.ts";
@@ -42,22 +26,21 @@ const HOME = "clusterset-proxy";
 const MEMBERS = "clusterset-members";
 const OWN = registryNamespace("c1");
 const OTHER = registryNamespace("c2");
-const READER_RIGHTS = Object.values(registryQueries(OWN)).flatMap(({ group, resource }) => [
-  `list ${group}/${resource}`,
-  `watch ${group}/${resource}`,
-]);
+const READER_RIGHTS = Object.values(resources.registryQueries(OWN)).flatMap(
+  ({ group, resource }) => [`list ${group}/${resource}`, `watch ${group}/${resource}`],
+);
 
 /** What each of our service accounts reads, all of which an API server has to let it. */
 const READ = {
   [`${HOME}/clusterset-agent`]: Object.values(queries("n1")),
   [`${HOME}/clusterset-controller`]: [
-    ...Object.values({ ...LOCAL_QUERIES, ...registryQueries(OWN) }),
-    ...[NODES_QUERY, SERVICE_CIDRS_QUERY],
-    CONTROLLERS_QUERY,
-    peersQuery(HOME),
+    ...Object.values({ ...resources.LOCAL_QUERIES, ...resources.registryQueries(OWN) }),
+    ...[resources.NODES_QUERY, resources.SERVICE_CIDRS_QUERY],
+    resources.CONTROLLERS_QUERY,
+    resources.peersQuery(HOME),
   ],
-  [`${OWN}/c3`]: Object.values(registryQueries(OWN)),
-  [`${MEMBERS}/c2`]: [HUB_QUERY, ...Object.values(registryQueries(OTHER))],
+  [`${OWN}/c3`]: Object.values(resources.registryQueries(OWN)),
+  [`${MEMBERS}/c2`]: [resources.HUB_QUERY, ...Object.values(resources.registryQueries(OTHER))],
 } as const;
 
 let plane: ControlPlane;
@@ -114,8 +97,8 @@ function published(cluster: string, namespace: string) {
     ...{ leaseSeconds: 30, renewal: "2026-01-01T00:00:00.000001Z" },
   };
   return [
-    [SERVICE_IMPORTS, encodeRecord(record, namespace)],
-    [ENDPOINT_SLICES, encodeSlice({ ...slice, endpoints: [endpoint] }, cluster)],
+    [kinds.SERVICE_IMPORTS, encodeRecord(record, namespace)],
+    [kinds.ENDPOINT_SLICES, encodeSlice({ ...slice, endpoints: [endpoint] }, cluster)],
     [LEASES, encodeCluster(lease, namespace)],
   ] as const;
 }
@@ -143,17 +126,17 @@ async function publishes(
 
 test("in a mesh, a peer's token can read one registry, and has no other right", async () => {
   await using peer = await ServiceAccount.ofSecret(plane, `${OWN}/c3`);
-  for (const query of Object.values(registryQueries(OWN))) {
+  for (const query of Object.values(resources.registryQueries(OWN))) {
     assert.equal(await peer.follows(query), "watching", query.resource);
   }
   assert.deepEqual(await beyond(peer, OWN), READER_RIGHTS.toSorted());
   for (const namespace of [registryNamespace("c4"), OTHER, HOME, "kube-system", "shop"]) {
     assert.deepEqual(await beyond(peer, namespace), [], namespace);
-    for (const query of Object.values(registryQueries(namespace))) {
+    for (const query of Object.values(resources.registryQueries(namespace))) {
       assert.equal(await peer.follows(query), "forbidden", `${namespace} ${query.resource}`);
     }
   }
-  assert.equal(await peer.follows(HUB_QUERY), "forbidden");
+  assert.equal(await peer.follows(resources.HUB_QUERY), "forbidden");
   for (const [resource, manifest] of published("c1", OWN)) {
     await refused(() => peer.writer.apply(resource, manifest));
   }
@@ -164,7 +147,7 @@ test("a token is valid until its Secret is deleted", { timeout: 60_000 }, async 
   const reader = rightsIn(["mesh/reader.yaml"], { cluster: "c1", peer: "c9" });
   for (const object of reader) await plane.admin.apply(object);
   await using peer = await ServiceAccount.ofSecret(plane, `${OWN}/c9`);
-  const query = registryQueries(OWN).leases;
+  const query = resources.registryQueries(OWN).leases;
   assert.equal(await peer.follows(query), "watching");
   await plane.admin.delete({ ...secret, metadata: { namespace: OWN, name: "c9" } });
   // The API server remembers for ten seconds that a token was good.
@@ -178,10 +161,10 @@ test("a token is valid until its Secret is deleted", { timeout: 60_000 }, async 
 
 test("on a hub, a cluster's token can write its own registry and read the others, and has no other right", async () => {
   await using member = await ServiceAccount.ofSecret(plane, `${MEMBERS}/c2`);
-  assert.equal(await member.follows(HUB_QUERY), "watching");
+  assert.equal(await member.follows(resources.HUB_QUERY), "watching");
   await publishes(member, "c2", OTHER);
   const another = registryNamespace("c5");
-  for (const query of Object.values(registryQueries(another))) {
+  for (const query of Object.values(resources.registryQueries(another))) {
     assert.equal(await member.follows(query), "watching", query.resource);
   }
   for (const [resource, manifest] of published("c5", another)) {
@@ -193,8 +176,8 @@ test("on a hub, a cluster's token can write its own registry and read the others
     assert.deepEqual(await beyond(member, namespace), roster, namespace);
   }
   await refused(
-    () => member.writer.apply(NAMESPACES, { metadata: { name: registryNamespace("c6") } }),
-    () => member.writer.apply(NAMESPACES, { metadata: { name: OTHER } }),
+    () => member.writer.apply(kinds.NAMESPACES, { metadata: { name: registryNamespace("c6") } }),
+    () => member.writer.apply(kinds.NAMESPACES, { metadata: { name: OTHER } }),
   );
 });
 
@@ -209,15 +192,15 @@ test("with the rights of the startup taint, the controller changes the taints of
   await plane.admin.apply(node);
   await using controller = await ServiceAccount.requested(plane, `${HOME}/clusterset-controller`);
   const { writer } = controller;
-  assert.equal(await controller.follows(agentPodsQuery(HOME)), "watching");
-  const first = await writer.get(NODES, name);
+  assert.equal(await controller.follows(resources.agentPodsQuery(HOME)), "watching");
+  const first = await writer.get(kinds.NODES, name);
   assert.ok(first);
   const both = { spec: { taints: [...taintsOf(first.object), other] } };
-  const { object, meta } = await writer.patch(NODES, name, both, first.meta);
+  const { object, meta } = await writer.patch(kinds.NODES, name, both, first.meta);
   const without = { spec: { taints: changedTaints(taintsOf(object), false) } };
-  const late = writer.patch(NODES, name, without, first.meta);
+  const late = writer.patch(kinds.NODES, name, without, first.meta);
   await assert.rejects(late, { reason: "write-conflict" });
-  const after = await writer.patch(NODES, name, without, meta);
+  const after = await writer.patch(kinds.NODES, name, without, meta);
   // The API server's own taint says that the Node is not ready.
   const isOwn = (one: unknown) => textField(one, "key")?.startsWith("node.kubernetes.io/") !== true;
   assert.deepEqual(taintsOf(after.object).filter(isOwn), [other]);
@@ -235,9 +218,9 @@ test("with the rights of the startup taint, the controller changes the taints of
     events: { eventLost: () => {} },
   });
   const event = { level: "Warning", reason: "AgentLate", message: "late" } as const;
-  recorder.record(NODES, { key: "/n1", uid: meta.uid }, [event]);
+  recorder.record(kinds.NODES, { key: "/n1", uid: meta.uid }, [event]);
   await recorded.promise;
-  await refused(() => writer.delete(NODES, name, after.meta));
+  await refused(() => writer.delete(kinds.NODES, name, after.meta));
 });
 
 test("the rights of agent, controller, peer and member suffice for all their reads", async () => {
@@ -249,8 +232,8 @@ test("the rights of agent, controller, peer and member suffice for all their rea
   assert.notEqual((await promise).length, 0);
   await ranges.stop();
   await using controller = await ServiceAccount.requested(plane, `${HOME}/clusterset-controller`);
-  assert.equal(await controller.follows(peersQuery("kube-system")), "forbidden");
-  const kubelet = { ...CONTROLLERS_QUERY, fieldSelector: "metadata.name=kubelet" };
+  assert.equal(await controller.follows(resources.peersQuery("kube-system")), "forbidden");
+  const kubelet = { ...resources.CONTROLLERS_QUERY, fieldSelector: "metadata.name=kubelet" };
   assert.equal(await controller.follows(kubelet), "forbidden");
 });
 
@@ -260,15 +243,15 @@ test("the controller cannot write what users, other controllers or operators of 
   const name = { namespace: "shop", name: "web" };
   const kind = { apiVersion: "multicluster.x-k8s.io/v1beta1", kind: "ServiceExport" };
   await plane.admin.apply({ ...kind, metadata: name });
-  const found = await writer.get(SERVICE_EXPORTS, name);
+  const found = await writer.get(kinds.SERVICE_EXPORTS, name);
   assert.ok(found);
   const property = { metadata: { name: "cluster.clusterset.k8s.io" }, spec: { value: "c1" } };
   const controllers = { namespace: "kube-system", name: "kube-controller-manager" };
   await refused(
-    () => writer.replace(CLUSTER_PROPERTIES, property),
-    () => writer.apply(SERVICE_EXPORTS, { metadata: name }),
-    () => writer.delete(SERVICE_EXPORTS, name, found.meta),
-    () => writer.apply(NAMESPACES, { metadata: { name: "another" } }),
+    () => writer.replace(kinds.CLUSTER_PROPERTIES, property),
+    () => writer.apply(kinds.SERVICE_EXPORTS, { metadata: name }),
+    () => writer.delete(kinds.SERVICE_EXPORTS, name, found.meta),
+    () => writer.apply(kinds.NAMESPACES, { metadata: { name: "another" } }),
     () => writer.apply(LEASES, { metadata: controllers }),
   );
 });

@@ -1,18 +1,6 @@
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  utimesSync,
-  writeFileSync,
-} from "node:fs";
+import * as fs from "node:fs";
 import { basename, join } from "node:path";
 import { promisify } from "node:util";
 import { kubernetesCommand } from "../apiserver/commands.ts";
@@ -54,31 +42,31 @@ export async function build(recipe: Recipe): Promise<BuiltImage> {
   for (const path of [folder, ...context]) digest(hash, path);
   const key = hash.digest("hex").slice(0, 12);
   const archive = `${CACHE}/images/${basename(tag).replace(":", "-")}-${key}.tar`;
-  if (existsSync(archive)) {
+  if (fs.existsSync(archive)) {
     const now = new Date();
-    utimesSync(archive, now, now);
+    fs.utimesSync(archive, now, now);
     return { tag, archive, key };
   }
   console.error(`lab: building ${tag}`);
-  mkdirSync(`${CACHE}/images`, { recursive: true });
-  const work = mkdtempSync(`${CACHE}/images/building-`);
+  fs.mkdirSync(`${CACHE}/images`, { recursive: true });
+  const work = fs.mkdtempSync(`${CACHE}/images/building-`);
   try {
     for (const path of [folder, ...context]) {
-      const alone = path === folder && statSync(path).isFile();
+      const alone = path === folder && fs.statSync(path).isFile();
       const name = alone ? "Dockerfile" : path === folder ? "." : basename(path);
       const target = join(work, name);
-      cpSync(path, target, { recursive: true, dereference: true });
+      fs.cpSync(path, target, { recursive: true, dereference: true });
     }
     const how = ["--isolation", "chroot", "--pull-never", "--layers"];
     await apart("buildah", "bud", ...how, ...args, "--tag", tag, work);
-    if (isBase) writeFileSync(`${work}/archive.tar`, "");
+    if (isBase) fs.writeFileSync(`${work}/archive.tar`, "");
     else await apart("buildah", "push", tag, `oci-archive:${work}/archive.tar:${tag}`);
-    renameSync(`${work}/archive.tar`, archive);
+    fs.renameSync(`${work}/archive.tar`, archive);
     // Images whose name another one has taken, and their layers, unless others have them, too; and, before, containers of builds
     // that were killed, which keep them. In one go: no build is under way, and none is killed in between.
     await apart("sh", "-c", "buildah rm --all && buildah rmi --prune");
   } finally {
-    rmSync(work, { recursive: true });
+    fs.rmSync(work, { recursive: true });
   }
   forgetUnused(`${CACHE}/images`, (name) => name.replace(/-[^-]*$/, ""));
   return { tag, archive, key };
@@ -91,9 +79,9 @@ export async function build(recipe: Recipe): Promise<BuiltImage> {
 const APART = 'mount --bind "$1" /var/lib && mount -t tmpfs tmpfs /run && shift && exec "$@"';
 
 async function apart(...args: readonly string[]): Promise<void> {
-  mkdirSync(`${STORAGE}/lib`, { recursive: true });
+  fs.mkdirSync(`${STORAGE}/lib`, { recursive: true });
   const config = `${STORAGE}/containers.conf`;
-  writeFileSync(config, `[network]\nnetwork_config_dir = "/run/networks"\n`);
+  fs.writeFileSync(config, `[network]\nnetwork_config_dir = "/run/networks"\n`);
   // One at a time: two would not see what the other has mounted.
   const alone = [`${STORAGE}/lock`, "unshare", "--mount", "--propagation", "private"];
   const argv = [...alone, "sh", "-c", APART, "sh", `${STORAGE}/lib`, ...args];
@@ -103,13 +91,13 @@ async function apart(...args: readonly string[]): Promise<void> {
 
 /** Programs, too, by what is in them: another copy of the same is no reason to build everything anew. */
 function digest(hash: ReturnType<typeof createHash>, path: string): void {
-  const stat = statSync(path);
+  const stat = fs.statSync(path);
   if (stat.isDirectory()) {
-    for (const name of readdirSync(path).sort()) digest(hash, join(path, name));
+    for (const name of fs.readdirSync(path).sort()) digest(hash, join(path, name));
     return;
   }
   hash.update(`${basename(path)} ${stat.size}\n`);
-  hash.update(readFileSync(path));
+  hash.update(fs.readFileSync(path));
 }
 
 /** The cluster's DNS server, as Kubernetes has it. `join` reads its version from the tag. */

@@ -1,12 +1,4 @@
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  renameSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
+import * as fs from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setImmediate as turn } from "node:timers/promises";
@@ -22,7 +14,7 @@ import { SourceRecorder } from "../doubles/source-recorder.ts";
  * the events that inotify raises, unless `deaf` says that they get lost.
  */
 export class ManifestsStage implements Disposable {
-  readonly root = mkdtempSync(join(tmpdir(), "manifests-"));
+  readonly root = fs.mkdtempSync(join(tmpdir(), "manifests-"));
   readonly directory: string;
   readonly clock = new FakeClock();
   readonly told = new SourceRecorder();
@@ -35,7 +27,7 @@ export class ManifestsStage implements Disposable {
   /** `directory`: one that is there already; without it, a new and empty one. */
   constructor(directory?: string) {
     this.directory = directory ?? join(this.root, "manifests");
-    if (directory === undefined) mkdirSync(this.directory);
+    if (directory === undefined) fs.mkdirSync(this.directory);
     this.source = new ManifestsSource({
       directory: this.directory,
       clock: this.clock,
@@ -88,34 +80,34 @@ export class ManifestsStage implements Disposable {
   /** Puts a file there in one step, as `mv` from the same file system does. */
   place(name: string, content: string | Uint8Array): void {
     const temporary = join(this.root, "temporary");
-    writeFileSync(temporary, content);
-    renameSync(temporary, this.path(name));
+    fs.writeFileSync(temporary, content);
+    fs.renameSync(temporary, this.path(name));
     this.raise("renamed", name);
   }
 
   /** Writes into the file that is there, or into a new one, as `>` of a shell does. */
   rewrite(name: string, content: string | Uint8Array): void {
-    writeFileSync(this.path(name), content);
+    fs.writeFileSync(this.path(name), content);
     this.raise("renamed", name);
     this.raise("modified", name);
   }
 
   rename(from: string, to: string): void {
-    renameSync(this.path(from), this.path(to));
+    fs.renameSync(this.path(from), this.path(to));
     this.raise("renamed", from);
     this.raise("renamed", to);
   }
 
   remove(name: string): void {
-    rmSync(this.path(name), { recursive: true, force: true });
+    fs.rmSync(this.path(name), { recursive: true, force: true });
     this.raise("renamed", name);
   }
 
   /** Makes `name` a symbolic link to `target`, in one step. */
   link(name: string, target: string): void {
     const temporary = join(this.root, "temporary");
-    symlinkSync(target, temporary);
-    renameSync(temporary, this.path(name));
+    fs.symlinkSync(target, temporary);
+    fs.renameSync(temporary, this.path(name));
     this.raise("renamed", name);
   }
 
@@ -124,7 +116,7 @@ export class ManifestsStage implements Disposable {
   }
 
   exists(name: string): boolean {
-    return existsSync(this.path(name));
+    return fs.existsSync(this.path(name));
   }
 
   path(name: string): string {
@@ -138,7 +130,7 @@ export class ManifestsStage implements Disposable {
 
   [Symbol.dispose](): void {
     void this.source.stop();
-    rmSync(this.root, { recursive: true, force: true });
+    fs.rmSync(this.root, { recursive: true, force: true });
   }
 
   #note(level: string, fields: LogFields = {}): void {

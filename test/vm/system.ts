@@ -1,16 +1,6 @@
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
-import {
-  chmodSync,
-  cpSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import * as fs from "node:fs";
 import { promisify } from "node:util";
 import { CACHE } from "../lab/removal.ts";
 import { unpackDebian } from "./debian.ts";
@@ -44,16 +34,16 @@ const exec = promisify(execFile);
 /** The system of the guest. Makes it of Debian's packages if it is not there yet, in half a minute. */
 export async function guestSystem(): Promise<System> {
   const folder = `${CACHE}/vm-bookworm/${recipe()}`;
-  if (!existsSync(folder)) {
+  if (!fs.existsSync(folder)) {
     console.error("vm: making the disk of the virtual machine; half a minute the first time");
     const unfinished = `${CACHE}/vm-bookworm/unfinished-${process.pid}`;
-    mkdirSync(unfinished, { recursive: true });
+    fs.mkdirSync(unfinished, { recursive: true });
     try {
       await make(unfinished);
       // Somebody else may have been as fast.
-      if (!existsSync(folder)) renameSync(unfinished, folder);
+      if (!fs.existsSync(folder)) fs.renameSync(unfinished, folder);
     } finally {
-      rmSync(unfinished, { recursive: true, force: true });
+      fs.rmSync(unfinished, { recursive: true, force: true });
     }
   }
   return { kernel: `${folder}/kernel`, initrd: `${folder}/initrd`, root: `${folder}/root.ext4` };
@@ -64,46 +54,48 @@ function recipe(): string {
   const hash = createHash("sha256");
   hash.update(JSON.stringify([process.version, PACKAGES, MODULES]));
   for (const name of ["kernel-hook", "first", "init"])
-    hash.update(readFileSync(`${GUEST}/${name}`));
+    hash.update(fs.readFileSync(`${GUEST}/${name}`));
   for (const name of ["system.ts", "debian.ts"])
-    hash.update(readFileSync(`${import.meta.dirname}/${name}`));
+    hash.update(fs.readFileSync(`${import.meta.dirname}/${name}`));
   return hash.digest("hex").slice(0, 12);
 }
 
 async function make(folder: string): Promise<void> {
   const root = `${folder}/root`;
   await unpackDebian(root, PACKAGES, `${GUEST}/kernel-hook`);
-  const [kernel = ""] = readdirSync(`${root}/boot`).filter((name) => name.startsWith("vmlinuz-"));
-  cpSync(`${root}/boot/${kernel}`, `${folder}/kernel`);
+  const [kernel = ""] = fs
+    .readdirSync(`${root}/boot`)
+    .filter((name) => name.startsWith("vmlinuz-"));
+  fs.cpSync(`${root}/boot/${kernel}`, `${folder}/kernel`);
   await makeInitrd(root, kernel.replace("vmlinuz-", ""), folder);
-  rmSync(`${root}/boot`, { recursive: true });
+  fs.rmSync(`${root}/boot`, { recursive: true });
   // Linux makes the devices itself.
-  rmSync(`${root}/dev`, { recursive: true });
-  mkdirSync(`${root}/dev`);
-  cpSync(process.execPath, `${root}/usr/local/bin/node`);
-  cpSync(`${GUEST}/init`, `${root}/sbin/guest-init`);
-  chmodSync(`${root}/sbin/guest-init`, 0o755);
+  fs.rmSync(`${root}/dev`, { recursive: true });
+  fs.mkdirSync(`${root}/dev`);
+  fs.cpSync(process.execPath, `${root}/usr/local/bin/node`);
+  fs.cpSync(`${GUEST}/init`, `${root}/sbin/guest-init`);
+  fs.chmodSync(`${root}/sbin/guest-init`, 0o755);
   await makeDisk(root, `${folder}/root.ext4`, 200);
-  rmSync(root, { recursive: true });
+  fs.rmSync(root, { recursive: true });
 }
 
 async function makeInitrd(root: string, release: string, folder: string): Promise<void> {
   const inside = `${folder}/initrd.d`;
   for (const name of ["bin", "dev", "modules", "root"])
-    mkdirSync(`${inside}/${name}`, { recursive: true });
-  cpSync(`${root}/bin/busybox`, `${inside}/bin/busybox`);
-  cpSync(`${GUEST}/first`, `${inside}/init`);
-  chmodSync(`${inside}/init`, 0o755);
+    fs.mkdirSync(`${inside}/${name}`, { recursive: true });
+  fs.cpSync(`${root}/bin/busybox`, `${inside}/bin/busybox`);
+  fs.cpSync(`${GUEST}/first`, `${inside}/init`);
+  fs.chmodSync(`${inside}/init`, 0o755);
   const drivers = `${root}/lib/modules/${release}/kernel/drivers`;
-  const found = readdirSync(drivers, { recursive: true, encoding: "utf8" });
+  const found = fs.readdirSync(drivers, { recursive: true, encoding: "utf8" });
   const order = MODULES.map((name) => `${name}.ko\n`).join("");
-  writeFileSync(`${inside}/modules/order`, order);
+  fs.writeFileSync(`${inside}/modules/order`, order);
   for (const name of MODULES) {
     const path = found.find((one) => one.endsWith(`/${name}.ko`));
     if (path === undefined) throw new Error(`${release} has no module ${name}`);
-    cpSync(`${drivers}/${path}`, `${inside}/modules/${name}.ko`);
+    fs.cpSync(`${drivers}/${path}`, `${inside}/modules/${name}.ko`);
   }
   const archive = 'cd "$1" && find . | cpio --quiet -o -H newc >"$2"';
   await exec("sh", ["-c", archive, "sh", inside, `${folder}/initrd`]);
-  rmSync(inside, { recursive: true });
+  fs.rmSync(inside, { recursive: true });
 }

@@ -1,15 +1,6 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import {
-  chmodSync,
-  mkdirSync,
-  readdirSync,
-  rmSync,
-  symlinkSync,
-  truncateSync,
-  utimesSync,
-  writeFileSync,
-} from "node:fs";
+import * as fs from "node:fs";
 import { describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import {
@@ -37,7 +28,7 @@ describe("the first listing", () => {
 
   it("waits for a missing directory, and logs that once", async () => {
     using stage = new ManifestsStage();
-    rmSync(stage.directory, { recursive: true });
+    fs.rmSync(stage.directory, { recursive: true });
     await stage.start();
     for (let i = 0; i < 5; i++) await stage.wait(RETRY_MS);
     assert.deepEqual(stage.told.news(), []);
@@ -46,7 +37,7 @@ describe("the first listing", () => {
       stage.source.brokenFiles().map(({ file, detail }) => [file, detail]),
       [[stage.directory, "ENOENT"]],
     );
-    mkdirSync(stage.directory);
+    fs.mkdirSync(stage.directory);
     stage.place("a.yaml", importText("serve"));
     await stage.wait(RETRY_MS);
     assert.deepEqual(stage.told.news(), ["import demo/serve", "listed"]);
@@ -56,11 +47,11 @@ describe("the first listing", () => {
   it("waits for a file that cannot be read, and for one that is being written", async () => {
     using stage = new ManifestsStage();
     stage.place("a.yaml", importText("serve"));
-    symlinkSync("nowhere", stage.path("b.yaml"));
+    fs.symlinkSync("nowhere", stage.path("b.yaml"));
     stage.rewrite("c.yaml", "");
     await stage.start();
     assert.deepEqual(stage.told.news(), ["import demo/serve"]);
-    rmSync(stage.path("b.yaml"));
+    fs.rmSync(stage.path("b.yaml"));
     stage.place("b.yaml", importText("other"));
     await stage.wait(0);
     assert.deepEqual(stage.told.news(), ["import demo/other"]);
@@ -72,7 +63,7 @@ describe("the first listing", () => {
   it("waits for a minute at most for a file that cannot be read, and says so", async () => {
     using stage = new ManifestsStage();
     stage.place("a.yaml", importText("serve"));
-    symlinkSync("nowhere", stage.path("b.yaml"));
+    fs.symlinkSync("nowhere", stage.path("b.yaml"));
     await stage.start();
     for (let passed = 0; passed < UNREAD_MS - RETRY_MS; passed += RETRY_MS) {
       await stage.wait(RETRY_MS);
@@ -154,8 +145,8 @@ describe("a file that changes", () => {
     for (const vip of ["241.0.0.1", "241.0.0.2"]) {
       // The file system's clock moves in ticks of up to 10 ms.
       await sleep(20);
-      writeFileSync(stage.path("a.yaml"), importText("a", vip));
-      utimesSync(stage.path("a.yaml"), 1, 1);
+      fs.writeFileSync(stage.path("a.yaml"), importText("a", vip));
+      fs.utimesSync(stage.path("a.yaml"), 1, 1);
       await stage.settle();
       assert.deepEqual(stage.told.news(), ["import demo/a"]);
     }
@@ -184,8 +175,8 @@ describe("a file that changes", () => {
 });
 
 function writeLarge(path: string): void {
-  writeFileSync(path, "");
-  truncateSync(path, MOST_BYTES + 1);
+  fs.writeFileSync(path, "");
+  fs.truncateSync(path, MOST_BYTES + 1);
 }
 
 describe("properties of the cluster", () => {
@@ -247,29 +238,29 @@ describe("a broken file", () => {
 
   for (const [what, make, fault] of [
     ["a FIFO", (path) => execFileSync("mkfifo", [path]), "not-a-file"],
-    ["a directory", (path) => mkdirSync(path), "not-a-file"],
-    ["a circular link", (path) => symlinkSync("a.yaml", path), "unreadable"],
+    ["a directory", (path) => fs.mkdirSync(path), "not-a-file"],
+    ["a circular link", (path) => fs.symlinkSync("a.yaml", path), "unreadable"],
     ["a file of more than 32 MiB", (path) => writeLarge(path), "too-large"],
   ] satisfies [string, (path: string) => void, string][]) {
     it(`may be ${what}: others are read, and nothing stays open`, async () => {
       using stage = await ManifestsStage.of({ "b.yaml": importText("b") });
-      const open = readdirSync("/proc/self/fd").length;
+      const open = fs.readdirSync("/proc/self/fd").length;
       make(stage.path("a.yaml"));
       await stage.settle();
       assert.deepEqual(stage.logged(), [`warn ${fault} a.yaml`]);
       stage.place("b.yaml", importText("b", "241.0.0.2"));
       await stage.look();
       assert.deepEqual(stage.told.news(), ["import demo/b"]);
-      assert.equal(readdirSync("/proc/self/fd").length, open);
+      assert.equal(fs.readdirSync("/proc/self/fd").length, open);
     });
   }
 
   it("is read again when it becomes readable, even without an event", async () => {
     using stage = new ManifestsStage();
     stage.place("a.yaml", importText("serve"));
-    chmodSync(stage.root, 0o755);
-    chmodSync(stage.directory, 0o755);
-    chmodSync(stage.path("a.yaml"), 0);
+    fs.chmodSync(stage.root, 0o755);
+    fs.chmodSync(stage.directory, 0o755);
+    fs.chmodSync(stage.path("a.yaml"), 0);
     await unprivileged(() => stage.start());
     await unprivileged(() => stage.wait(UNREAD_MS));
     assert.deepEqual(stage.told.news(), ["listed"]);
@@ -277,7 +268,7 @@ describe("a broken file", () => {
     await unprivileged(() => stage.settle());
     assert.deepEqual(stage.logged(), []);
     // As root, if it is root that runs the tests: nothing about the file itself has changed.
-    if (process.geteuid?.() !== 0) chmodSync(stage.path("a.yaml"), 0o444);
+    if (process.geteuid?.() !== 0) fs.chmodSync(stage.path("a.yaml"), 0o444);
     await stage.settle();
     assert.deepEqual(stage.told.news(), ["import demo/serve"]);
     assert.deepEqual(stage.logged(), ["info unreadable a.yaml"]);

@@ -6,15 +6,7 @@ import { PROTOCOLS } from "../../../api/protocol.ts";
 import { forAll } from "../../../test/generators/for-all.ts";
 import { attribute, nested } from "../netlink/attributes.ts";
 import { genericPayload } from "../netlink/generic.ts";
-import {
-  decodeDestination,
-  decodeServer,
-  decodeTcpTimeout,
-  encodeCommand,
-  encodeDestinationsRequest,
-  encodeTcpTimeout,
-  encodeTimeoutsRequest,
-} from "./encoding.ts";
+import * as encoding from "./encoding.ts";
 import type { Destination, ListedDestination, Server } from "./object.ts";
 
 const server: Server = {
@@ -55,8 +47,8 @@ function bytes(...words: readonly string[]): string {
   return words.join("").replaceAll(" ", "");
 }
 
-const hexOf = (command: Parameters<typeof encodeCommand>[0]) =>
-  encodeCommand(command).toString("hex");
+const hexOf = (command: Parameters<typeof encoding.encodeCommand>[0]) =>
+  encoding.encodeCommand(command).toString("hex");
 
 describe("messages of IPVS", () => {
   test("a new server, byte by byte", () => {
@@ -73,15 +65,21 @@ describe("messages of IPVS", () => {
   test("requests to delete or list contain only the name", () => {
     const name = bytes("3000 0180", ...NAME);
     assert.equal(hexOf({ kind: "delete-server", server }), bytes("03 01 0000", name));
-    assert.equal(encodeDestinationsRequest(server).toString("hex"), bytes("08 01 0000", name));
+    assert.equal(
+      encoding.encodeDestinationsRequest(server).toString("hex"),
+      bytes("08 01 0000", name),
+    );
   });
 
   test("the TCP timeout is set alone and read among others", () => {
-    assert.equal(encodeTcpTimeout(7200).toString("hex"), bytes("0c 01 0000", "0800 0400 201c0000"));
-    assert.equal(encodeTimeoutsRequest().toString("hex"), bytes("0d 01 0000"));
+    assert.equal(
+      encoding.encodeTcpTimeout(7200).toString("hex"),
+      bytes("0c 01 0000", "0800 0400 201c0000"),
+    );
+    assert.equal(encoding.encodeTimeoutsRequest().toString("hex"), bytes("0d 01 0000"));
     const told = ["0800 0400 84030000", "0800 0500 78000000", "0800 0600 2c010000"];
     const answer = (...parts: readonly string[]) =>
-      decodeTcpTimeout(Buffer.from(bytes("0c 01 0000", ...parts), "hex"));
+      encoding.decodeTcpTimeout(Buffer.from(bytes("0c 01 0000", ...parts), "hex"));
     assert.equal(answer(...told), 900);
     assert.equal(answer(...told.slice(1)), undefined);
     assert.equal(answer("0600 0400 8403 0000"), undefined);
@@ -89,9 +87,9 @@ describe("messages of IPVS", () => {
 
   test("an IPv6 server is masked by its length in bits", () => {
     const v6: Server = { ...server, family: "IPv6", address: `fd${"0".repeat(29)}1` };
-    const written = encodeCommand({ kind: "new-server", server: v6 });
+    const written = encoding.encodeCommand({ kind: "new-server", server: v6 });
     assert.ok(written.toString("hex").endsWith(bytes("0800 0900 80000000")));
-    assert.deepEqual(decodeServer(written), v6);
+    assert.deepEqual(encoding.decodeServer(written), v6);
   });
 
   const port = fc.integer({ min: 1, max: 65535 });
@@ -115,7 +113,10 @@ describe("messages of IPVS", () => {
     });
     await forAll([addressed, terms], (name, rest) => {
       const any: Server = { ...name, ...rest };
-      assert.deepEqual(decodeServer(encodeCommand({ kind: "set-server", server: any })), any);
+      assert.deepEqual(
+        encoding.decodeServer(encoding.encodeCommand({ kind: "set-server", server: any })),
+        any,
+      );
     });
   });
 
@@ -130,40 +131,43 @@ describe("messages of IPVS", () => {
       const one: Destination = { address: name.address, ...rest };
       const reply = destinationReply({ ...server, ...name }, one, { active, inactive, total });
       const told: ListedDestination = { ...one, plain: true, active, inactive, total };
-      assert.deepEqual(decodeDestination(reply, name.family), told);
+      assert.deepEqual(encoding.decodeDestination(reply, name.family), told);
       const other = name.family === "IPv4" ? "IPv6" : "IPv4";
-      assert.equal(decodeDestination(reply, other), undefined);
+      assert.equal(encoding.decodeDestination(reply, other), undefined);
     });
   });
 
   test("reading ends for any bytes", () =>
     forAll([fc.uint8Array({ maxLength: 200 })], (some) => {
-      decodeServer(Buffer.from(some));
-      decodeDestination(Buffer.from(some), "IPv6");
+      encoding.decodeServer(Buffer.from(some));
+      encoding.decodeDestination(Buffer.from(some), "IPv6");
     }));
 
   test("a truncated message is neither a server nor a destination", () => {
-    const whole = encodeCommand({ kind: "new-server", server });
+    const whole = encoding.encodeCommand({ kind: "new-server", server });
     const reply = destinationReply(server, destination, { active: 1, inactive: 2, total: 3n });
     for (let i = 0; i < whole.length; i++) {
-      assert.equal(decodeServer(whole.subarray(0, i)), undefined);
+      assert.equal(encoding.decodeServer(whole.subarray(0, i)), undefined);
     }
     for (let i = 0; i < reply.length; i++) {
-      assert.equal(decodeDestination(reply.subarray(0, i), "IPv4"), undefined);
+      assert.equal(encoding.decodeDestination(reply.subarray(0, i), "IPv4"), undefined);
     }
   });
 
   test("the flag that the kernel adds to a server is removed", () => {
-    const hashed = encodeCommand({ kind: "new-server", server: { ...server, flags: 0x22 } });
-    assert.equal(decodeServer(hashed)?.flags, 0x20);
+    const hashed = encoding.encodeCommand({
+      kind: "new-server",
+      server: { ...server, flags: 0x22 },
+    });
+    assert.equal(encoding.decodeServer(hashed)?.flags, 0x20);
   });
 
   test("a destination by a tunnel, or with a threshold, is not plain", () => {
     const counts = { active: 0, inactive: 0, total: 0n };
     const direct = destinationReply(server, destination, counts, attribute(3, word(3)));
-    assert.equal(decodeDestination(direct, "IPv4")?.plain, false);
+    assert.equal(encoding.decodeDestination(direct, "IPv4")?.plain, false);
     const limited = destinationReply(server, destination, counts, attribute(5, word(9)));
-    assert.equal(decodeDestination(limited, "IPv4")?.plain, false);
+    assert.equal(encoding.decodeDestination(limited, "IPv4")?.plain, false);
   });
 });
 

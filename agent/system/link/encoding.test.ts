@@ -3,14 +3,7 @@ import { describe, test } from "node:test";
 import fc from "fast-check";
 import { forAll } from "../../../test/generators/for-all.ts";
 import { addressesOf } from "./dummy-device.ts";
-import {
-  decodeAddress,
-  decodeLink,
-  encodeAddress,
-  encodeDummy,
-  encodeLinkName,
-  type LinkAddress,
-} from "./encoding.ts";
+import * as encoding from "./encoding.ts";
 
 function bytes(...words: readonly string[]): string {
   return words.join("").replaceAll(" ", "");
@@ -19,7 +12,7 @@ function bytes(...words: readonly string[]): string {
 describe("messages of rtnetlink", () => {
   test("a dummy device, byte by byte", () => {
     assert.equal(
-      encodeDummy("csp-ipvs0").toString("hex"),
+      encoding.encodeDummy("csp-ipvs0").toString("hex"),
       bytes(
         "00 00 0000 00000000 01000000 01000000", // struct ifinfomsg: IFF_UP, and that alone
         "0e00 0300 6373702d6970767330 00 0000", // IFLA_IFNAME
@@ -30,7 +23,7 @@ describe("messages of rtnetlink", () => {
 
   test("an address, byte by byte: as /32 or /128, without a prefix route", () => {
     assert.equal(
-      encodeAddress({ index: 7, family: "IPv4", address: "f1000001" }).toString("hex"),
+      encoding.encodeAddress({ index: 7, family: "IPv4", address: "f1000001" }).toString("hex"),
       bytes(
         "02 20 00 00 07000000", // struct ifaddrmsg
         "0800 0200 f1000001", // IFA_LOCAL
@@ -39,7 +32,7 @@ describe("messages of rtnetlink", () => {
       ),
     );
     // And for IPv6 without duplicate address detection, and with no time in which it is preferred.
-    const v6 = encodeAddress({ index: 7, family: "IPv6", address: "fd".padEnd(32, "0") });
+    const v6 = encoding.encodeAddress({ index: 7, family: "IPv6", address: "fd".padEnd(32, "0") });
     assert.ok(
       v6
         .toString("hex")
@@ -48,11 +41,11 @@ describe("messages of rtnetlink", () => {
   });
 
   test("a device is read: its index, and whether it is up", () => {
-    const dummy = encodeDummy("csp-ipvs0");
+    const dummy = encoding.encodeDummy("csp-ipvs0");
     dummy.writeInt32LE(12, 4);
-    assert.deepEqual(decodeLink(dummy), { index: 12, up: true });
-    assert.deepEqual(decodeLink(encodeLinkName("eth0")), { index: 0, up: false });
-    assert.equal(decodeLink(Buffer.alloc(8)), undefined);
+    assert.deepEqual(encoding.decodeLink(dummy), { index: 12, up: true });
+    assert.deepEqual(encoding.decodeLink(encoding.encodeLinkName("eth0")), { index: 0, up: false });
+    assert.equal(encoding.decodeLink(Buffer.alloc(8)), undefined);
   });
 
   test("any address is read as it was written", async () => {
@@ -63,15 +56,15 @@ describe("messages of rtnetlink", () => {
         .map((some) => Buffer.from(some).toString("hex"));
     const v4 = fc.record({ index, family: fc.constant("IPv4" as const), address: hex(4) });
     const v6 = fc.record({ index, family: fc.constant("IPv6" as const), address: hex(16) });
-    await forAll([fc.oneof(v4, v6)], (one: LinkAddress) => {
-      assert.deepEqual(decodeAddress(encodeAddress(one)), { ...one });
+    await forAll([fc.oneof(v4, v6)], (one: encoding.LinkAddress) => {
+      assert.deepEqual(encoding.decodeAddress(encoding.encodeAddress(one)), { ...one });
     });
   });
 
   test("reading ends for any bytes", () =>
     forAll([fc.uint8Array({ maxLength: 120 })], (some) => {
-      decodeLink(Buffer.from(some));
-      decodeAddress(Buffer.from(some));
+      encoding.decodeLink(Buffer.from(some));
+      encoding.decodeAddress(Buffer.from(some));
     }));
 });
 
@@ -85,8 +78,8 @@ async function read(dumps: readonly { addresses: readonly string[]; interrupted:
     const { addresses, interrupted } = dumps[Math.min(asked, dumps.length - 1)] ?? assert.fail();
     asked++;
     for (const address of addresses) {
-      onData(encodeAddress({ index: OURS, family: "IPv4", address }));
-      onData(encodeAddress({ index: OURS + 1, family: "IPv4", address: "7f000001" }));
+      onData(encoding.encodeAddress({ index: OURS, family: "IPv4", address }));
+      onData(encoding.encodeAddress({ index: OURS + 1, family: "IPv4", address: "7f000001" }));
     }
     return interrupted;
   };
