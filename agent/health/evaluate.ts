@@ -19,8 +19,10 @@ export interface Picture {
   readonly isLossy: (group: Group) => boolean;
   /** True if one was in the last ten minutes. */
   readonly mayBeLate: (group: Group) => boolean;
-  /** Milliseconds for which this client has waited for an answer. */
-  readonly waitedOf: (one: Overdue, client: string) => number;
+  /** True if no answer to this client is under way any more. */
+  readonly hasWaited: (one: Overdue, client: string, group: Group) => boolean;
+  /** When the group last did not answer this client, but others; -Infinity if it never did so. */
+  readonly rejectedAt: (group: Group, client: string) => number;
   /** True if the last verdict of this name ended without an answer, or if the group of this name has one: its endpoints may be others by now. */
   readonly hasExpired: (name: string) => boolean;
   /** When an endpoint that clients try again was shown silent; undefined if it was not, or has answered since. */
@@ -74,8 +76,6 @@ const ANSWER_MS = 1_000;
 const REPEATED_ANSWER_MS = 250;
 /** Milliseconds after which the only SYN of a client that gives up within a second is unanswered: a probe tells whether it was lost. */
 const GIVEN_UP_MS = ANSWER_MS + REPEATED_ANSWER_MS;
-/** Milliseconds after which the answer to a client is not under way any more. Where answers were late, three SYNs have the time for it. */
-const UNDER_WAY_MS = { usual: GIVEN_UP_MS, lossy: 3_250 };
 /** Milliseconds for which the result of a probe counts. */
 const PROBE_HOLDS_MS = 3_000;
 /** Milliseconds until the next probe of an endpoint, after one that failed on this node. */
@@ -196,16 +196,21 @@ function mostly(
 interface Context extends Picture {
   readonly group: Group;
   readonly reach: Reach;
-  /** Clients that the group has answered. */
+  /** Clients that the group has answered, and has not rejected since. */
   readonly known: ReadonlySet<string>;
   /** Milliseconds since the group has answered a client. */
   readonly answeredAge: number;
 }
 
 function contextOf(picture: Picture, group: Group, answered: readonly Answered[]): Context {
+  const { now, rejectedAt } = picture;
   return {
     ...{ ...picture, group, reach: picture.reachOf(group) },
-    known: new Set(answered.map(({ client }) => client)),
+    known: new Set(
+      answered
+        .filter(({ age, client }) => now - age > rejectedAt(group, client))
+        .map(({ client }) => client),
+    ),
     answeredAge: answered.reduce((least, { age }) => Math.min(least, age), Infinity),
   };
 }
@@ -331,18 +336,20 @@ function strangersReason(
   context: Context,
   hasWitness: boolean,
 ): Reason | undefined {
-  const { group, known, hasExpired, waitedOf } = context;
-  const least = context.isLossy(group) ? UNDER_WAY_MS.lossy : UNDER_WAY_MS.usual;
+  const { group, known, hasExpired, hasWaited, rejectedAt } = context;
+  const isRejected = (client: string) =>
+    !known.has(client) && rejectedAt(group, client) > Number.NEGATIVE_INFINITY;
   const tried = all.map((one) => ({
     ...one,
-    clients: one.clients.filter((client) => waitedOf(one, client) >= least),
+    clients: one.clients.filter((it) => hasWaited(one, it, group) && !isRejected(it)),
   }));
-  // After a verdict on the group that expired, its answers are older: they say nothing about now.
-  if (areStrangers(tried, context) && !hasExpired(group.name)) return "not-admitted";
   const clients = new Set(tried.flatMap((one) => one.clients));
+  const areRejected = clients.size === 0 && all.some((one) => one.clients.some(isRejected));
+  // After a verdict on the group that expired, or on its only endpoint, its answers are older: they say nothing about now.
+  const isOlder = hasExpired(group.name) || [...group.members.keys()].every(hasExpired);
+  if (areRejected || (areStrangers(tried, context) && !isOlder)) return "not-admitted";
   if ([...clients].some((one) => known.has(one))) return undefined;
-  if (tried.some((one) => hasExpired(endpointName(one))) || hasExpired(group.name))
-    return undefined;
+  if (isOlder || tried.some((one) => hasExpired(endpointName(one)))) return undefined;
   // A policy of this cluster exempts the pod's own node only: strangers prove nothing.
   if (group.isOwn) return "strangers";
   return clients.size >= MIN_STRANGERS || hasWitness ? undefined : "strangers";

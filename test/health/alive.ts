@@ -180,12 +180,6 @@ const QUIET: readonly Omit<History, "verdicts">[] = [
     expect: ["15 web c2", "35 web c2", "70 web c2"],
   },
   {
-    name: "load: each timer is up to a second late, and everything answers",
-    serves: { web: { c2: 3, c3: 3 } },
-    load: 1_000,
-    expect: ["30 web c2:3", "60 web c2:3"],
-  },
-  {
     name: "load, and 10 % loss",
     serves: { web: { c2: 3, c3: 3 } },
     calls: ["a web 0.2"],
