@@ -204,13 +204,10 @@ interface Context extends Picture {
 
 function contextOf(picture: Picture, group: Group, answered: readonly Answered[]): Context {
   const { now, rejectedAt } = picture;
+  const isKnown = ({ age, client }: Answered) => now - age > rejectedAt(group, client);
   return {
     ...{ ...picture, group, reach: picture.reachOf(group) },
-    known: new Set(
-      answered
-        .filter(({ age, client }) => now - age > rejectedAt(group, client))
-        .map(({ client }) => client),
-    ),
+    known: new Set(answered.filter(isKnown).map(({ client }) => client)),
     answeredAge: answered.reduce((least, { age }) => Math.min(least, age), Infinity),
   };
 }
@@ -331,28 +328,31 @@ function mayBeUnseen(tried: readonly Overdue[], { answeredAge, group, isSeen }: 
 }
 
 /** Why these clients say nothing about the group; undefined if they do, because it has answered one of them before or because they are several. */
-function strangersReason(
-  all: readonly Overdue[],
-  context: Context,
-  hasWitness: boolean,
-): Reason | undefined {
-  const { group, known, hasExpired, hasWaited, rejectedAt } = context;
-  const isRejected = (client: string) =>
-    !known.has(client) && rejectedAt(group, client) > Number.NEGATIVE_INFINITY;
-  const tried = all.map((one) => ({
-    ...one,
-    clients: one.clients.filter((it) => hasWaited(one, it, group) && !isRejected(it)),
-  }));
+function strangersReason(all: readonly Overdue[], context: Context, hasWitness: boolean) {
+  const { group, known, reach, hasExpired, hasWaited, rejectedAt, shownAt } = context;
+  const isRejected = (it: string) => !known.has(it) && rejectedAt(group, it) > -Infinity;
+  const tellingOf = (one: Overdue) =>
+    one.clients.filter((it) => hasWaited(one, it, group) && !isRejected(it));
+  const tried = all.map((one) => ({ ...one, clients: tellingOf(one) }));
   const clients = new Set(tried.flatMap((one) => one.clients));
   const areRejected = clients.size === 0 && all.some((one) => one.clients.some(isRejected));
   // After a verdict on the group that expired, or on its only endpoint, its answers are older: they say nothing about now.
   const isOlder = hasExpired(group.name) || [...group.members.keys()].every(hasExpired);
   if (areRejected || (areStrangers(tried, context) && !isOlder)) return "not-admitted";
-  if ([...clients].some((one) => known.has(one))) return undefined;
-  if (isOlder || tried.some((one) => hasExpired(endpointName(one)))) return undefined;
+  const isAgain = (one: Overdue) => shownAt(one) !== undefined || hasExpired(endpointName(one));
+  if (tried.some(isAgain) || [...clients].some((one) => known.has(one))) return undefined;
+  // Clients of another namespace say nothing: it may list what admits none of its pods.
+  if (reach === "blind" && all.some((one) => isShared(one, context))) return "strangers";
+  if (isOlder) return undefined;
   // A policy of this cluster exempts the pod's own node only: strangers prove nothing.
   if (group.isOwn) return "strangers";
   return clients.size >= MIN_STRANGERS || hasWitness ? undefined : "strangers";
+}
+
+/** True if a slice of another namespace lists the endpoint, too: the kernel does not show whose clients called it. */
+function isShared(one: TcpEndpoint, { group, groups }: Context): boolean {
+  const name = endpointName(one);
+  return groups.some((it) => it.namespace !== group.namespace && it.members.has(name));
 }
 
 /** True if nothing of a group that was tried answers, and so much was tried that the rest does not answer either. */

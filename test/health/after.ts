@@ -139,4 +139,14 @@ export const AFTER: readonly History[] = [
     mayLose: ["b"],
     seeds: [1, 2, 3, 4],
   },
+  ...["", " new"].map((more) => ({
+    name: `blind, and a tenant lists an idle Service's endpoint${more && ", and one of its own"}, which admits no pod of it: it stays`,
+    serves: { web: { c2: 1, c3: 1 }, cart: { c2: 1 }, "mallory/trap": { c3: 1 } },
+    lists: [`mallory/trap c2 web@c2${more}`],
+    calls: ["b cart 1", "c mallory/trap 0.5 20-", "d mallory/trap 0.5 20-", "a web 9 60-"],
+    drops: ["0- node>*", "0- c>c2", "0- d>c2"],
+    expect: ["25", "50", "90", "150"].map((at) => `${at} web c2`),
+    mayLose: ["c", "d"],
+    seeds: [1, 9],
+  })),
 ];
