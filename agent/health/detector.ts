@@ -41,7 +41,7 @@ export class Detector {
 
   /** True if the clients that were answered matter for the next check. */
   needsAnswers(overdue: readonly Overdue[]): boolean {
-    return overdue.some(isLate) || this.#late.any || this.#examinations.any;
+    return overdue.some(isLate) || this.#late.any || this.#waiting.any || this.#examinations.any;
   }
 
   /** True if connections of the group's namespace to its cluster were answered late in the last minute. */
@@ -64,14 +64,17 @@ export class Detector {
     const passed = now - this.#lookedAt;
     this.#lookedAt = now;
     this.#late.observe({ overdue, answered, groups, now, passed });
-    this.#waiting.observe(overdue, now);
+    const isLossy = (group: Group) => this.isLossy(group);
+    this.#waiting.observe({ overdue, answered, groups, isLossy, now });
     if (groups.length > 0) {
       const findings = evaluate({
         ...{ now, overdue, answered, groups, probes: probes.records },
-        waitedOf: (one, client) => this.#waiting.waitedOf(one, client, now),
+        hasWaited: (one, client, group) =>
+          this.#waiting.hasWaited(one, client, isLossy(group), now),
+        rejectedAt: (group, client) => this.#waiting.rejectedAt(group, client, now),
         reachOf: (group) => probes.reachOf(group),
         isSeen: (group) => probes.isBlind(group),
-        isLossy: (group) => this.isLossy(group),
+        isLossy,
         mayBeLate: (group) => this.#late.mayBeLate(group, now),
         hasExpired: (name) =>
           verdicts.hasExpired(name, now) || verdicts.ofGroup(name)?.isPartial === false,

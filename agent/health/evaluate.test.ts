@@ -30,7 +30,8 @@ function findings(accepted: number) {
     isSeen: () => false,
     isLossy: () => false,
     mayBeLate: () => false,
-    waitedOf: () => 4_000,
+    hasWaited: () => true,
+    rejectedAt: () => Number.NEGATIVE_INFINITY,
     hasExpired: () => false,
     shownAt: () => undefined,
   });

@@ -19,8 +19,10 @@ export interface Picture {
   readonly isLossy: (group: Group) => boolean;
   /** True if one was in the last ten minutes. */
   readonly mayBeLate: (group: Group) => boolean;
-  /** Milliseconds for which this client has waited for an answer. */
-  readonly waitedOf: (one: Overdue, client: string) => number;
+  /** True if no answer to this client is under way any more. */
+  readonly hasWaited: (one: Overdue, client: string, group: Group) => boolean;
+  /** When the group last did not answer this client, but others; -Infinity if it never did so. */
+  readonly rejectedAt: (group: Group, client: string) => number;
   /** True if the last verdict of this name ended without an answer, or if the group of this name has one: its endpoints may be others by now. */
   readonly hasExpired: (name: string) => boolean;
   /** When an endpoint that clients try again was shown silent; undefined if it was not, or has answered since. */
@@ -74,8 +76,6 @@ const ANSWER_MS = 1_000;
 const REPEATED_ANSWER_MS = 250;
 /** Milliseconds after which the only SYN of a client that gives up within a second is unanswered: a probe tells whether it was lost. */
 const GIVEN_UP_MS = ANSWER_MS + REPEATED_ANSWER_MS;
-/** Milliseconds after which the answer to a client is not under way any more. Where answers were late, three SYNs have the time for it. */
-const UNDER_WAY_MS = { usual: GIVEN_UP_MS, lossy: 3_250 };
 /** Milliseconds for which the result of a probe counts. */
 const PROBE_HOLDS_MS = 3_000;
 /** Milliseconds until the next probe of an endpoint, after one that failed on this node. */
@@ -196,16 +196,18 @@ function mostly(
 interface Context extends Picture {
   readonly group: Group;
   readonly reach: Reach;
-  /** Clients that the group has answered. */
+  /** Clients that the group has answered, and has not rejected since. */
   readonly known: ReadonlySet<string>;
   /** Milliseconds since the group has answered a client. */
   readonly answeredAge: number;
 }
 
 function contextOf(picture: Picture, group: Group, answered: readonly Answered[]): Context {
+  const { now, rejectedAt } = picture;
+  const isKnown = ({ age, client }: Answered) => now - age > rejectedAt(group, client);
   return {
     ...{ ...picture, group, reach: picture.reachOf(group) },
-    known: new Set(answered.map(({ client }) => client)),
+    known: new Set(answered.filter(isKnown).map(({ client }) => client)),
     answeredAge: answered.reduce((least, { age }) => Math.min(least, age), Infinity),
   };
 }
@@ -326,26 +328,31 @@ function mayBeUnseen(tried: readonly Overdue[], { answeredAge, group, isSeen }: 
 }
 
 /** Why these clients say nothing about the group; undefined if they do, because it has answered one of them before or because they are several. */
-function strangersReason(
-  all: readonly Overdue[],
-  context: Context,
-  hasWitness: boolean,
-): Reason | undefined {
-  const { group, known, hasExpired, waitedOf } = context;
-  const least = context.isLossy(group) ? UNDER_WAY_MS.lossy : UNDER_WAY_MS.usual;
-  const tried = all.map((one) => ({
-    ...one,
-    clients: one.clients.filter((client) => waitedOf(one, client) >= least),
-  }));
-  // After a verdict on the group that expired, its answers are older: they say nothing about now.
-  if (areStrangers(tried, context) && !hasExpired(group.name)) return "not-admitted";
+function strangersReason(all: readonly Overdue[], context: Context, hasWitness: boolean) {
+  const { group, known, reach, hasExpired, hasWaited, rejectedAt, shownAt } = context;
+  const isRejected = (it: string) => !known.has(it) && rejectedAt(group, it) > -Infinity;
+  const tellingOf = (one: Overdue) =>
+    one.clients.filter((it) => hasWaited(one, it, group) && !isRejected(it));
+  const tried = all.map((one) => ({ ...one, clients: tellingOf(one) }));
   const clients = new Set(tried.flatMap((one) => one.clients));
-  if ([...clients].some((one) => known.has(one))) return undefined;
-  if (tried.some((one) => hasExpired(endpointName(one))) || hasExpired(group.name))
-    return undefined;
+  const areRejected = clients.size === 0 && all.some((one) => one.clients.some(isRejected));
+  // After a verdict on the group that expired, or on its only endpoint, its answers are older: they say nothing about now.
+  const isOlder = hasExpired(group.name) || [...group.members.keys()].every(hasExpired);
+  if (areRejected || (areStrangers(tried, context) && !isOlder)) return "not-admitted";
+  const isAgain = (one: Overdue) => shownAt(one) !== undefined || hasExpired(endpointName(one));
+  if (tried.some(isAgain) || [...clients].some((one) => known.has(one))) return undefined;
+  // Clients of another namespace say nothing: it may list what admits none of its pods.
+  if (reach === "blind" && all.some((one) => isShared(one, context))) return "strangers";
+  if (isOlder) return undefined;
   // A policy of this cluster exempts the pod's own node only: strangers prove nothing.
   if (group.isOwn) return "strangers";
   return clients.size >= MIN_STRANGERS || hasWitness ? undefined : "strangers";
+}
+
+/** True if a slice of another namespace lists the endpoint, too: the kernel does not show whose clients called it. */
+function isShared(one: TcpEndpoint, { group, groups }: Context): boolean {
+  const name = endpointName(one);
+  return groups.some((it) => it.namespace !== group.namespace && it.members.has(name));
 }
 
 /** True if nothing of a group that was tried answers, and so much was tried that the rest does not answer either. */

@@ -42,11 +42,16 @@ export class VerdictBegins {
     const now = clock.now();
     const refused: TcpEndpoint[] = [];
     try {
-      for (const { scope, group, endpoints, shown, except, isTrial } of found) {
-        const [first] = endpoints;
-        if (first === undefined || this.#isCovered(group, endpoints)) continue;
+      for (const { scope, group, endpoints: tried, shown, except, isTrial } of found) {
+        if (this.#isCovered(group, tried)) continue;
         const present = verdicts.ofGroup(group.name);
         const members = scope === "group" ? this.#membersOf(group, watched, except) : [];
+        // Of what another namespace lists, too, only what was shown silent itself.
+        const silent = shown.union(new Set(members.map(endpointName)));
+        const isSilent = (one: TcpEndpoint) => scope !== "group" || silent.has(endpointName(one));
+        const endpoints = tried.filter(isSilent);
+        const [first] = endpoints;
+        if (first === undefined) continue;
         // Of a rolling update, or such as another namespace lists, too.
         if (present !== undefined) {
           await this.#widen(present, endpoints, shown, members);
@@ -128,18 +133,17 @@ export class VerdictBegins {
   }
 
   /** All endpoints of a group, except those that a slice of another namespace also lists and no probe has shown silent: no client of this group has tried them. */
-  #membersOf(
-    { members, namespace }: Group,
-    watched: WatchedEndpoints,
-    except?: ReadonlySet<string>,
-  ): TcpEndpoint[] {
-    const { records } = this.#options.probes;
+  #membersOf(group: Group, watched: WatchedEndpoints, except?: ReadonlySet<string>): TcpEndpoint[] {
+    const { members, namespace } = group;
+    const { probes } = this.#options;
+    const hasReach = ["works", "assumed"].includes(probes.reachOf(group));
     const all = [...members].filter(([name]) => !except?.has(name)).map(([, one]) => one);
     const others = watched.groupsOf(all).filter((one) => one.namespace !== namespace);
     return all.filter((one) => {
       const name = endpointName(one);
       const isShared = others.some((other) => other.members.has(name));
-      return !isShared || records.get(name)?.result === "silent";
+      const isSilent = probes.records.get(name)?.result === "silent";
+      return !isShared || (isSilent && hasReach && !probes.isClosed(one));
     });
   }
 

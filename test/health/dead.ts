@@ -143,13 +143,6 @@ export const DEAD: readonly History[] = [
     verdicts: ["endpoint pay@c2/1", "endpoint pay@c2/2"],
   },
   {
-    name: "F4: a blocked port where probes are blind",
-    serves: { pay: { c2: 2, c3: 1 }, cart: { c2: 2, c3: 2 } },
-    calls: ["a pay 0.02", "b cart 0.1"],
-    drops: ["0- node>*", "10- *>pay@c2"],
-    expect: ["9 pay c2", "14 pay c3", "20 pay c3", "20 cart c2"],
-  },
-  {
     name: "one of two replicas of the own cluster is on a dead node",
     serves: { web: { "c1/n2": 1, "c1/n1": 1 } },
     drops: ["10- *>web@c1/1"],
@@ -352,13 +345,6 @@ export const DEAD: readonly History[] = [
       "30- *>web@c2",
     ],
     expect: ["29 web c2", "38 web c3"],
-  },
-  {
-    name: "impatient clients that never repeat a SYN are many",
-    serves: { web: { c2: 2, c3: 2 } },
-    calls: ["a web 0.1", "b web 0.1"],
-    drops: ["0- node>c2", "10- *>c2"],
-    expect: ["14 web c3"],
   },
   {
     name: "weights: the only cluster with a weight dies",

@@ -234,24 +234,16 @@ export const REPORTS: readonly History[] = [
     expect: ["70 web c3", "670 web c2", "1030 web c2"],
     says: ["unavailable", "ended cluster c2 expired", "unavailable", "available"],
   },
-  {
-    name: "evidence is not missed while nothing is watched",
-    serves: { web: { c1: 3 } },
-    node: { health: "remote" },
-    events: ["0 lose-evidence"],
-    expect: ["20 web c1"],
-    verdicts: [],
-    says: [],
-  },
-  {
-    name: "evidence is not missed where an import is not watched",
-    serves: TWICE,
-    fact: { health: "off" },
-    events: ["0 lose-evidence"],
-    expect: ["20 web c2"],
-    verdicts: [],
-    says: [],
-  },
+  ...(
+    [
+      ["while nothing is watched", { web: { c1: 3 } }, { node: { health: "remote" } }, "c1"],
+      ["where an import is not watched", TWICE, { fact: { health: "off" } }, "c2"],
+    ] as const
+  ).map(([where, serves, health, used]) => ({
+    name: `evidence is not missed ${where}`,
+    ...{ serves, ...health, events: ["0 lose-evidence"], expect: [`20 web ${used}`] },
+    ...{ verdicts: [], says: [] },
+  })),
   {
     name: "a refusal ends no verdict: where a cluster boots, servers start after the network",
     serves: TWICE,
