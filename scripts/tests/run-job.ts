@@ -30,7 +30,7 @@ export interface Outcome {
 
 /** A job that takes this many times as long as expected is ended, at the earliest after `LEAST_LIMIT_S`. */
 const LIMIT_FACTOR = 8;
-const LEAST_LIMIT_S = 600;
+const LEAST_LIMIT_S = 900;
 /** Between SIGTERM, on which tests clean up, and SIGKILL. */
 const GRACE_MS = 20_000;
 /** How much of a log explains a process that ended without a failed test. */
@@ -148,7 +148,11 @@ function failuresOf(job: Job, results: readonly Result[], ended: string, log: st
   const tail = (): string =>
     readFileSync(log, "utf8").trimEnd().split("\n").slice(-TAIL_LINES).join("\n");
   if (ended !== "exit code 0" && failures.length === 0) {
-    failures.push({ file, name: `the process: ${ended}`, reason: tail() });
+    // Files of a job run one after the other: what hangs is in the last one, or in the next.
+    const last = results.at(-1);
+    const after = last === undefined ? "" : `, after "${last.name}"`;
+    const name = `the process: ${ended}${after}`;
+    failures.push({ file: last ? fileOf(job, last.file) : file, name, reason: tail() });
   } else if (results.length === 0 && job.files.length > 0) {
     failures.push({ file, name: "no test ran", reason: tail() });
   }
