@@ -157,14 +157,6 @@ test("a rebuilt cluster takes over its Lease after the Lease has expired", () =>
   assert.deepEqual(world.look("rebuilt"), { reason: "lease-ours", does: "write" });
 });
 
-test("a replaced cluster that comes back waits", () => {
-  const world = new Namesakes();
-  world.turns(3, "a");
-  world.turns(6, "rebuilt");
-  const [step] = world.turns(6, "a", "rebuilt");
-  assert.deepEqual(step, { reason: "duplicate-cluster-id", does: "contest", other: "rebuilt" });
-});
-
 const OWN = { id: "c1", clusterSet: "prod" };
 
 function verdict(cluster: string, lease: ClusterClaim | undefined, own = OWN): string {

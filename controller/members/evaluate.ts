@@ -110,7 +110,7 @@ export function evaluate(
 ): MemberState {
   const { cluster, id, isListed, isOurs } = seen;
   const before = last ?? begin(seen, now);
-  const confirmation = confirmRemovals(before.confirmation, seen, cluster, now.now);
+  const confirmation = confirmRemovals(before.confirmation, seen, cluster, now);
   const lease = nextLease(before.lease, seen, confirmation, now);
   const isEachRead = own.isComplete && (isOurs || isListed);
   const recorded = isEachRead ? undefined : before.recorded;

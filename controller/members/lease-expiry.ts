@@ -1,3 +1,4 @@
+import { timeOf } from "../../api/parse/time-span.ts";
 import type { Reason } from "../../api/reasons.ts";
 import type { ClusterState } from "../model/facts.ts";
 
@@ -15,7 +16,7 @@ export interface LeaseStatus {
 
 /**
  * What is remembered of a Lease. It expires by the local monotonic clock. A renewal is any text that differs from the last
- * one; times in it are not read.
+ * one; the time in it counts only for `wasRenewed`.
  */
 export interface LeaseMemory {
   readonly status: LeaseStatus;
@@ -39,6 +40,15 @@ export function expectLease(
 ): LeaseMemory {
   const status = statusOf(state, false);
   return { status, isSilent: false, duration: bounded(seconds), since: now, steadySince: now };
+}
+
+/** True if the time of day is within the duration of the renewal that a Lease states, so that no renewal has to be awaited. */
+export function wasRenewed(
+  { renewal, leaseSeconds }: { readonly renewal: string; readonly leaseSeconds: number },
+  today: number,
+): boolean {
+  const time = timeOf(renewal);
+  return time !== undefined && Math.abs(today - time) < bounded(leaseSeconds);
 }
 
 /**

@@ -1,5 +1,7 @@
 import { namesOf, type ObjectKey } from "../../api/names.ts";
 import type { ClusterFact, Exceptions } from "../model/facts.ts";
+import { wasRenewed } from "./lease-expiry.ts";
+import type { Moment } from "./rotate.ts";
 
 /** Milliseconds by which a watch of Leases may be ahead of those of records. */
 const AHEAD_MS = 1500;
@@ -50,31 +52,33 @@ export const UNCONFIRMED: Confirmation = {
  * Whether a name that a registry lacks is known not to be exported. The API server of a registry may have been restored
  * from a backup or rebuilt, so an absence counts only when the cluster marks its Lease complete (`ClusterFact.completeExcept`).
  *
- * At the start the last mark counts. After a lost connection it takes two marked renewals, some time apart, while the
- * whole registry is watched: a listed Lease may have been written to a server that is gone.
+ * At the start the last mark counts if the Lease was renewed within its duration: a cluster that does not renew it withdraws
+ * nothing, and a restored server has a mark as old as its backup. Otherwise, and after a lost connection, it takes two
+ * marked renewals, some time apart, while the whole registry is watched: a listed Lease may have been written to a server that
+ * is gone.
  */
 export function confirmRemovals(
   before: Confirmation,
   { isWatched, rewinds }: Reading,
   cluster: ClusterFact | undefined,
-  now: number,
+  { now, today }: Moment,
 ): Confirmation {
   const isRewind = rewinds !== before.rewinds;
-  const except = cluster?.completeExcept;
   const renewal = cluster && `${cluster.uid} ${cluster.renewal}`;
   const next = {
     ...before,
     ...{ renewal, rewinds, isRewound: isRewind || before.isRewound },
     wasWatched: isWatched || isRewind || before.wasWatched,
   };
-  if (isRewind || !isWatched || except === undefined) {
+  if (isRewind || !isWatched || cluster?.completeExcept === undefined) {
     return { ...next, isGiven: false, markedAt: undefined };
   }
-  const isStart = !before.wasWatched;
+  const except = cluster.completeExcept;
+  const isStart = !before.wasWatched && wasRenewed(cluster, today);
   const isMark = renewal !== before.renewal;
   const markedAt = isMark ? (before.markedAt ?? now) : before.markedAt;
   const isSecond = markedAt !== undefined && now - markedAt >= AHEAD_MS;
-  if (!isStart && !(isMark && (!before.wasGiven || isSecond))) return { ...next, markedAt };
+  if (!isStart && !(isMark && isSecond)) return { ...next, markedAt };
   const neverFor = before.wasGiven ? before.neverFor.filter((one) => except.includes(one)) : except;
   return { ...next, except, neverFor, markedAt, isGiven: true, wasGiven: true, isRewound: false };
 }

@@ -7,8 +7,8 @@ import type { RegistryInformers } from "../stores/registry-informers.ts";
 
 /** Milliseconds between the first marked renewals: readers wait for a second one (`confirmRemovals`). */
 const REPEAT_MS = 2000;
-/** Number of early renewals: readers reconnect at different times. */
-const REPEATS = 5;
+/** Number of early renewals: a reader that lost contact watches again within 11 s (`PROBE_BACKOFF`), and then waits for two. */
+const REPEATS = 8;
 /** Milliseconds for which an export stays an exception once it is published: watches of Leases may be ahead of those of records. */
 const LINGER_MS = 10_000;
 

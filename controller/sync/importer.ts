@@ -97,13 +97,16 @@ export class Importer {
     const service = exported(key, seen);
     const { merged, contributions, problems, rejected, remembered } = service;
     const exports = service.exports();
+    // What a silent cluster exports here is known: its record is listed, or remembered.
+    const isKnown = (cluster: string) =>
+      isSilent(cluster) && merged?.contributors.includes(cluster) === true;
     addresses.lift(key);
     const intended = importOf({
       key,
       ...(merged !== undefined && { merged }),
       ...(exports !== undefined && { exports }),
       ...(seen !== undefined && { seen }),
-      isSynced: (cluster) => service.isSynced(cluster) || remembered.has(cluster),
+      isSynced: (cluster) => service.isSynced(cluster) || isKnown(cluster),
       isSilent,
       allSynced: this.areAllSynced(key, service),
       pool: addresses.pool,

@@ -152,17 +152,3 @@ test("imports of a deleted namespace are not counted, those of a recreated one a
   await world.pass(5000);
   assert.equal(await counted(), "1");
 });
-
-test("the region of a cluster that joins applies at once, although it is the last of three properties that are applied together", async () => {
-  const { world, c1, c2 } = await ControllerWorld.withExport(["c1", "c2"]);
-  for (const [name, value] of [
-    ["clusterset.k8s.io", "all"],
-    ["tier.example.com", "gold"],
-    ["region.topology.k8s.io", "eu-west"],
-  ] as const) {
-    c1.edit("clusterproperties", name, { spec: { value } });
-    await world.pass(20);
-  }
-  await world.pass(3000);
-  assert.match(JSON.stringify(c2.server.objects.list("endpointslices")), /eu-west/);
-});

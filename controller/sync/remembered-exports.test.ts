@@ -42,7 +42,7 @@ function importOf({ server }: MemoryCluster, key = KEY) {
   };
 }
 
-/** Ports with endpoints of each source cluster: `c1: http`. */
+/** Ports with endpoints of each source cluster: `c1: http`, or `c1: http IPv6`. */
 function portsOf({ server }: MemoryCluster): string[] {
   const slices = server.objects.list("endpointslices").flatMap((slice) => {
     const labels = at(slice, ["metadata", "labels"]);
@@ -50,7 +50,8 @@ function portsOf({ server }: MemoryCluster): string[] {
     const isImported = at(labels, ["multicluster.kubernetes.io/service-name"]) !== undefined;
     if (!isImported || (slice.endpoints as unknown[]).length === 0) return [];
     const ports = (slice.ports ?? []) as Record<string, unknown>[];
-    return ports.map(({ name }) => `${String(cluster)}: ${String(name)}`);
+    const family = slice.addressType === "IPv6" ? " IPv6" : "";
+    return ports.map(({ name }) => `${String(cluster)}: ${String(name)}${family}`);
   });
   return [...new Set(slices)].sort();
 }
@@ -267,29 +268,35 @@ test("the import is the same whether or not the controller restarted while a pee
   const change = fc.record({ cluster: fc.constantFrom("c1", "c3"), serving: SERVING });
   const histories = fc.array(change, { maxLength: 3 });
   const servings = fc.tuple(SERVING, SERVING, SERVING);
-  return forMany(8, [exporters, servings, histories], async (ids, all, changes) => {
-    const { world, c1, c2, c3 } = await open(
-      Object.fromEntries(ids.map((id, i) => [id, all[i] ?? {}])),
-    );
-    c2.server.fail();
-    await world.pass(MINUTE);
-    await c1.restart();
-    await world.pass(MINUTE);
-    for (const { cluster, serving } of changes) {
-      serve(world.cluster(cluster), serving);
-      world.cluster(cluster).export(KEY);
-      await world.pass(10_000);
-    }
-    assert.deepEqual(importOf(c1), importOf(c3));
-    const others = portsOf(c3);
-    // What was lost in between comes back with the peer.
-    for (const port of portsOf(c1)) assert.ok(others.includes(port), port);
-    if (portsOf(c1).length === others.length) assert.deepEqual(c1.imported(), c3.imported());
-    c2.server.down = false;
-    await world.pass(2 * MINUTE);
-    assert.deepEqual(importOf(c1), importOf(c3));
-    assert.deepEqual(portsOf(c1), portsOf(c3));
-    assert.deepEqual(c1.imported(), c3.imported());
-    await world.stop();
-  });
+  const dual: Serving = { families: ["IPv6", "IPv4"], isHeadless: true };
+  return forMany(
+    8,
+    [exporters, servings, histories],
+    async (ids, all, changes) => {
+      const { world, c1, c2, c3 } = await open(
+        Object.fromEntries(ids.map((id, i) => [id, all[i] ?? {}])),
+      );
+      c2.server.fail();
+      await world.pass(MINUTE);
+      await c1.restart();
+      await world.pass(MINUTE);
+      for (const { cluster, serving } of changes) {
+        serve(world.cluster(cluster), serving);
+        world.cluster(cluster).export(KEY);
+        await world.pass(10_000);
+      }
+      assert.deepEqual(importOf(c1), importOf(c3));
+      const others = portsOf(c3);
+      // What was lost in between, or not imported before, comes back with the peer.
+      for (const port of portsOf(c1)) assert.ok(others.includes(port), port);
+      if (portsOf(c1).length === others.length) assert.deepEqual(c1.imported(), c3.imported());
+      c2.server.down = false;
+      await world.pass(2 * MINUTE);
+      assert.deepEqual(importOf(c1), importOf(c3));
+      assert.deepEqual(portsOf(c1), portsOf(c3));
+      assert.deepEqual(c1.imported(), c3.imported());
+      await world.stop();
+    },
+    [[["c3", "c2"], [{}, dual, {}], [{ cluster: "c3", serving: dual }]]],
+  );
 });

@@ -15,7 +15,7 @@ export const IMPURE: readonly { readonly what: string; readonly pattern: RegExp 
 
 /**
  * The time of day, and the only files of our programs that may ask for it: to print it, or because somebody has written
- * until when a token is good, until when a cluster is drained, or when a window begins in which nodes move one by one. What waits or measures uses `Clock`, which nobody sets.
+ * until when a token is good, until when a cluster is drained, when a window begins in which nodes move one by one, or, at a start, when a Lease was last renewed. What waits or measures uses `Clock`, which nobody sets.
  */
 export const TIME_OF_DAY = {
   pattern: /\bDate\.now\b|\b(new )?Date\(\)|\bsetToCurrentTime\b|\b(iso|epoch|unix)Time\b/,

@@ -12,12 +12,13 @@ export function forAll<Values extends [unknown, ...unknown[]]>(
   return forMany(100, arbitraries, holds);
 }
 
-/** The same with so many examples. */
+/** The same with so many examples, these among them. */
 export function forMany<Values extends [unknown, ...unknown[]]>(
   numRuns: number,
   arbitraries: Arbitraries<Values>,
   holds: (...values: Values) => void | Promise<void>,
+  examples: Values[] = [],
 ): Promise<void> {
   const checked = async (...values: Values): Promise<void> => holds(...values);
-  return fc.assert(fc.asyncProperty<Values>(...arbitraries, checked), { numRuns });
+  return fc.assert(fc.asyncProperty<Values>(...arbitraries, checked), { numRuns, examples });
 }
