@@ -38,10 +38,7 @@ function findings(accepted: number) {
 }
 
 test("endpoints that never accepted a probe and reject a pod are no witnesses that their group is dead", () => {
-  assert.deepEqual(
-    findings(Number.NEGATIVE_INFINITY).filter(({ isSilent }) => isSilent),
-    [],
-  );
+  assert.ok(!findings(Number.NEGATIVE_INFINITY).some(({ isSilent }) => isSilent));
   assert.deepEqual(
     findings(0).map(({ reason }) => reason),
     ["group-unanswered"],

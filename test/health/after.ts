@@ -55,15 +55,6 @@ export const AFTER: readonly History[] = [
     blind: [],
   },
   {
-    name: "the same with a slow client, which does not notice the outage",
-    serves: TWO,
-    calls: ["a web 10"],
-    drops: ["20.1-26 *>c2"],
-    events: ["20.2 restart"],
-    expect: ["45 web c2"],
-    blind: [],
-  },
-  {
     name: "an overloaded endpoint is not found blind",
     serves: { web: { c2: 1, c3: 1 } },
     calls: ["a web 0.2"],
