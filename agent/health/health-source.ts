@@ -31,8 +31,8 @@ const DELAYED_MS = 500;
 const SETTLE_MS = 250;
 /** Milliseconds between two checks whether another program has changed the rules; a missing table is noticed by each check of the evidence. */
 const INSTALL_MS = 5_000;
-/** Milliseconds after failures. What dies meanwhile is found that much later. */
-const RETRY: BackoffBounds = { min: 5_000, max: 10_000 };
+/** Milliseconds after failures in a row. What dies meanwhile is found that much later. */
+const RETRY: BackoffBounds = { min: LOOK_MS, max: 10_000 };
 /** Verdicts of one cluster that are probed at once. */
 const MOST_PROBED = 4;
 

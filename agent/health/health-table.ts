@@ -10,7 +10,7 @@ import type { Cidr } from "../../api/cidr.ts";
 import { CodedError } from "../../common/errors.ts";
 import type { Element, ElementChange, SetLayout } from "../system/nftables/element.ts";
 import { allRules } from "../system/nftables/listing.ts";
-import { NftElements } from "../system/nftables/nft-elements.ts";
+import { MissingElement, NftElements } from "../system/nftables/nft-elements.ts";
 import { removeTable, tableRules } from "../system/nftables/table-rules.ts";
 import { execLines } from "../system/run-program.ts";
 import type { Answered, Evidence, Overdue, SilentEndpoint, TcpEndpoint } from "./evidence.ts";
@@ -168,12 +168,11 @@ export class HealthTable implements Evidence {
   /** An answer may delete an element at any moment, and its deletion fails then: one transaction for each. */
   async #delete(set: SetLayout, endpoint: TcpEndpoint): Promise<void> {
     const elements = this.#elements.get(familyOf(endpoint));
-    const key = keyOf(endpoint);
     try {
-      if (elements) await write(elements, { kind: "delete", set, keys: [key] });
+      if (elements) await write(elements, { kind: "delete", set, keys: [keyOf(endpoint)] });
     } catch (error) {
-      const found = await this.#list(set, (one) => keyOf(one.endpoint));
-      if (found.includes(key)) throw error;
+      // There may be another one by now, of the next SYN.
+      if (!(error instanceof MissingElement)) throw error;
     }
   }
 

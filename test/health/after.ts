@@ -89,6 +89,13 @@ export const AFTER: readonly History[] = [
     expect: ["50 web c3"],
   },
   {
+    name: "the kernel's sets cannot be read for a moment, in which a cluster dies",
+    serves: TWO,
+    drops: ["10.1- *>c2"],
+    events: ["10 lose-evidence", "10.6 return-evidence"],
+    expect: ["14 web c3"],
+  },
+  {
     name: "blind, and another program flushes the rules between the last answer to the only client and a death",
     serves: TWO,
     calls: ["a web 4"],

@@ -24,6 +24,9 @@ const OVERHEAD = 20;
 /** Dumps, if the sets change during each; the last one is taken as it is. */
 const MOST_DUMPS = 3;
 
+/** An element that was to be deleted does not exist, or its set: rules and time delete elements, too. */
+export class MissingElement extends CodedError {}
+
 /** The elements of one table's sets, accessed by netlink, with a socket per call. */
 export class NftElements {
   readonly #family: Family;
@@ -60,7 +63,7 @@ export class NftElements {
   /**
    * Makes groups of changes in order, in as few transactions as possible, each with whole groups; one that is too large for any is passed to
    * `large`. Returns the number of transactions without these. Rejects with CSP_NFT_REFUSED if the kernel rejects one, else with
-   * CSP_NETLINK_UNAVAILABLE, CSP_NETLINK_FAILED, and as `large` does; the transactions before are then live, and nothing of the failed one.
+   * CSP_NETLINK_UNAVAILABLE, CSP_NETLINK_FAILED (a `MissingElement`, if one to be deleted is), and as `large` does; the transactions before are then live, and nothing of the failed one.
    */
   async run(
     groups: readonly (readonly ElementChange[])[],
@@ -104,6 +107,8 @@ export class NftElements {
   #errorOf(errno: number, message: Message | undefined): CodedError {
     const verb = message?.type === MESSAGE.delete ? "delete elements" : "add elements";
     const what = `nftables: ${this.#table}: ${message === undefined ? "transaction" : verb}: ${nameOf(errno)}`;
+    if (errno === constants.errno.ENOENT && message?.type === MESSAGE.delete)
+      return new MissingElement("CSP_NETLINK_FAILED", what);
     if (!isRefusal(errno)) return new CodedError("CSP_NETLINK_FAILED", what);
     return new CodedError("CSP_NFT_REFUSED", what, { rejected: true });
   }
