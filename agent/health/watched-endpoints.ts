@@ -40,7 +40,7 @@ export interface Group {
  * Members of the groups of one namespace that are evaluated together, except that one group always is: a tenant may list the same endpoints in thousands of Services with a
  * hundred ports each. The others follow when these have verdicts.
  */
-const MOST_MEMBERS = 8_192;
+const MOST_MEMBERS = 4_096;
 /** Times that a random endpoint may be one that is not wanted, before fewer are returned. */
 const MOST_MISSES = 64;
 
