@@ -46,10 +46,15 @@ export class LateAnswers {
   }): void {
     const { now, passed } = picture;
     const next = new Map<string, Waiting>();
-    for (const one of picture.overdue.filter(isLate)) {
+    const late = picture.overdue.filter(isLate);
+    const pathsOf = new Map(late.map((one) => [endpointName(one), new Set<string>()]));
+    for (const group of picture.groups) {
+      const path = pathOf(group);
+      for (const name of group.members.keys()) pathsOf.get(name)?.add(path);
+    }
+    for (const one of late) {
       const name = endpointName(one);
-      const listing = picture.groups.filter(({ members }) => members.has(name));
-      const paths = new Set(listing.map(pathOf));
+      const paths = pathsOf.get(name) ?? new Set();
       // All SYNs are those of an only client.
       const first = one.clients.length === 1 ? now - one.age : now;
       for (const client of one.clients) {

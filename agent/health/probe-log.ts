@@ -140,12 +140,15 @@ export class ProbeLog {
     isLossy: (group: Group) => boolean,
   ): boolean {
     const now = this.#clock.now();
+    const clientsOf = Map.groupBy(answered, endpointName);
     for (const one of overdue.filter(isLate)) {
       const doubt = this.#doubts.get(endpointName(one));
-      if (doubt === undefined) continue;
+      if (doubt === undefined || doubt.isLate) continue;
       // A pod that a policy rejects waits for ever, and says nothing about the path.
-      const known = clientsOf(doubt.groups, answered);
-      if (one.clients.some((client) => known.has(client)))
+      const callers = new Set(one.clients);
+      const isKnown = (name: string) =>
+        clientsOf.get(name)?.some(({ client }) => callers.has(client));
+      if (doubt.groups.some(({ members }) => members.keys().some(isKnown)))
         this.#doubts.set(endpointName(one), { ...doubt, isLate: true });
     }
     let isDue = false;
@@ -329,14 +332,6 @@ class Calibrations {
     for (const oldest of most.keys().take(1)) if (most.delete(oldest)) this.#size--;
     if (most.size === 0) this.#byNamespace.delete(owner);
   }
-}
-
-/** Clients that these groups have answered. */
-function clientsOf(groups: readonly Group[], answered: readonly Answered[]): Set<string> {
-  const own = answered.filter((one) =>
-    groups.some(({ members }) => members.has(endpointName(one))),
-  );
-  return new Set(own.map(({ client }) => client));
 }
 
 /** Sets an entry, and drops the oldest ones beyond a limit. */

@@ -143,3 +143,27 @@ test("a group is the ready endpoints of an import in a cluster, on one port", ()
   const members = [...(group?.members.keys() ?? [])];
   assert.deepEqual(members, ["10.2.0.1:8080", "10.2.0.2:8080", "10.2.0.3:8080"]);
 });
+
+test("of a namespace with too many groups the first are evaluated, and all of others", () => {
+  const ports = Array.from(
+    { length: 300 },
+    (_, i) => ({ name: `p${i}`, protocol: "TCP", port: i }) as const,
+  );
+  const slices = (["evil/a", "shop/web"] as const).map((importKey, i) =>
+    sliceFact({
+      ...{ key: `${importKey}-c2` as const, importKey, cluster: "c2" },
+      ...{ ports: i === 0 ? ports : ports.slice(0, 9) },
+      endpoints: Array.from({ length: 100 }, (_, n) => `10.2.0.${n}`),
+    }),
+  );
+  const facts = {
+    imports: new Map(slices.map(({ importKey: key }) => [key, importFact({ key })])),
+    slices: new Map(slices.map((slice) => [slice.key, slice])),
+    node: nodeFact(),
+  };
+  const found = new WatchedEndpoints(facts, () => 0).groupsOf(
+    ports.map(({ port }) => ({ address: "10.2.0.1", port })),
+  );
+  const counts = Map.groupBy(found, ({ namespace }) => namespace);
+  assert.deepEqual([counts.get("evil")?.length, counts.get("shop")?.length], [41, 9]);
+});

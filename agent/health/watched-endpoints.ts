@@ -36,6 +36,11 @@ export interface Group {
   readonly members: ReadonlyMap<string, Member>;
 }
 
+/**
+ * Members of the groups of one namespace that are evaluated together, except that one group always is: a tenant may list the same endpoints in thousands of Services with a
+ * hundred ports each. The others follow when these have verdicts.
+ */
+const MOST_MEMBERS = 4_096;
 /** Times that a random endpoint may be one that is not wanted, before fewer are returned. */
 const MOST_MISSES = 64;
 
@@ -57,12 +62,13 @@ export class WatchedEndpoints {
     return this.#watched().next().done === false;
   }
 
-  /** The groups that list any of these endpoints. */
+  /** The groups that list any of these endpoints; of a namespace with too many, the first ones. */
   groupsOf(endpoints: readonly TcpEndpoint[]): Group[] {
     const { node } = this.#facts;
     const addresses = new Set(endpoints.map(({ address }) => address));
     const wanted = new Set(endpoints.map(endpointName));
     const ports = new Set(endpoints.map(({ port }) => port));
+    const spent = new Map<string, number>();
     const lists = Map.groupBy(
       this.#watched(),
       (one) => `${one.importKey} ${clusterOf(one)} ${one.family}`,
@@ -71,13 +77,16 @@ export class WatchedEndpoints {
     for (const [key, [first, ...rest]] of lists) {
       if (first === undefined) continue;
       const slices = [first, ...rest];
-      if (!slices.some((one) => one.endpoints.includeAny(addresses))) continue;
+      const namespace = namespaceOf(first);
+      const isFull = () => (spent.get(namespace) ?? 0) >= MOST_MEMBERS;
+      if (isFull() || !slices.some((one) => one.endpoints.includeAny(addresses))) continue;
       const cluster = clusterOf(first);
       for (const port of new Set(slices.flatMap(portsOf)).intersection(ports)) {
+        if (isFull()) break;
         const members = membersOf(slices, port, node);
+        spent.set(namespace, (spent.get(namespace) ?? 0) + members.size);
         if (!members.keys().some((name) => wanted.has(name))) continue;
         const isOwn = cluster !== "" && cluster === node.cluster;
-        const namespace = namespaceOf(first);
         groups.push({ name: `${key} ${port}`, namespace, cluster, isOwn, members });
       }
     }
@@ -144,13 +153,15 @@ export class WatchedEndpoints {
   /** Those of these endpoints that are watched, by cluster. One may be in several: a cluster can list endpoints of another. */
   byCluster(endpoints: readonly TcpEndpoint[]): Map<string, Listed> {
     const found = new Map<string, Map<TcpEndpoint, Set<string>>>();
-    const addresses = new Set(endpoints.map(({ address }) => address));
+    const byAddress = Map.groupBy(endpoints, ({ address }) => address);
+    const addresses = new Set(byAddress.keys());
     for (const slice of this.#watched()) {
       if (!slice.endpoints.includeAny(addresses)) continue;
-      const listed = new Set([...slice.endpoints].map(({ address }) => address));
-      const ports = portsOf(slice);
-      for (const one of endpoints) {
-        if (!listed.has(one.address) || !ports.includes(one.port)) continue;
+      const ports = new Set(portsOf(slice));
+      for (const one of [...slice.endpoints].flatMap(
+        ({ address }) => byAddress.get(address) ?? [],
+      )) {
+        if (!ports.has(one.port)) continue;
         const members = found.get(clusterOf(slice)) ?? new Map<TcpEndpoint, Set<string>>();
         members.set(one, (members.get(one) ?? new Set<string>()).add(namespaceOf(slice)));
         found.set(clusterOf(slice), members);

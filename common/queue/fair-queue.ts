@@ -8,13 +8,20 @@ export interface Waiting<Key> {
 
 /**
  * Waiting keys, each once, in a queue for each source. Sources take turns, and every second turn is that of the source
- * `""`, so that one with many keys delays the others by a turn only. A key that several sources add is taken at the first.
+ * `""`, so that one with many keys delays the others by a turn only. So do the owners of a source's keys, such as namespaces. A key that several sources add is
+ * taken at the first.
  */
 export class FairQueue<Key> {
+  readonly #ownerOf: (key: Key) => string;
   readonly #since = new Map<Key, number>();
-  /** Keys by source; the first source is next. */
-  readonly #queues = new Map<string, Set<Key>>();
+  /** Keys by source and owner; the first source is next, and of each source the first owner. */
+  readonly #queues = new Map<string, Map<string, Set<Key>>>();
   #wasFirst = false;
+
+  /** `ownerOf`: by default, all keys have the same owner. */
+  constructor(ownerOf: (key: Key) => string = () => "") {
+    this.#ownerOf = ownerOf;
+  }
 
   /** Number of keys. */
   get size(): number {
@@ -35,19 +42,22 @@ export class FairQueue<Key> {
   /** `since`: when the key was added first, which may be long ago. */
   add(key: Key, source: string, since: number): void {
     if (!this.#since.has(key)) this.#since.set(key, since);
-    const queue = this.#queues.get(source);
-    if (queue === undefined) this.#queues.set(source, new Set([key]));
-    else queue.add(key);
+    const owner = this.#ownerOf(key);
+    const owners = this.#queues.get(source) ?? new Map<string, Set<Key>>();
+    this.#queues.set(source, owners.set(owner, (owners.get(owner) ?? new Set()).add(key)));
   }
 
   /** Removes and returns the next key that can be taken; undefined if there is none. */
   take(canTake: (key: Key) => boolean): Waiting<Key> | undefined {
     for (const source of this.#turns()) {
-      for (const key of this.#queues.get(source) ?? []) {
-        if (!canTake(key)) continue;
+      const owners = this.#queues.get(source) ?? new Map<string, Set<Key>>();
+      for (const [owner, keys] of owners) {
+        const key = keys.values().find(canTake);
+        if (key === undefined) continue;
         const since = this.#since.get(key) ?? 0;
         this.#wasFirst = source === "";
-        this.#moveBack(source);
+        moveBack(this.#queues, source);
+        moveBack(owners, owner);
         this.delete(key);
         return { key, source, since };
       }
@@ -57,9 +67,12 @@ export class FairQueue<Key> {
 
   delete(key: Key): void {
     if (!this.#since.delete(key)) return;
-    for (const [source, queue] of this.#queues) {
-      queue.delete(key);
-      if (queue.size === 0) this.#queues.delete(source);
+    const owner = this.#ownerOf(key);
+    for (const [source, owners] of this.#queues) {
+      const keys = owners.get(owner);
+      keys?.delete(key);
+      if (keys?.size === 0) owners.delete(owner);
+      if (owners.size === 0) this.#queues.delete(source);
     }
   }
 
@@ -72,10 +85,11 @@ export class FairQueue<Key> {
     const others = [...this.#queues.keys()].filter((source) => source !== "");
     return this.#wasFirst ? [...others, ""] : ["", ...others];
   }
+}
 
-  #moveBack(source: string): void {
-    const queue = this.#queues.get(source);
-    this.#queues.delete(source);
-    if (queue !== undefined) this.#queues.set(source, queue);
-  }
+/** The next turn of this name is after those of all others. */
+function moveBack<Value>(turns: Map<string, Value>, name: string): void {
+  const value = turns.get(name);
+  turns.delete(name);
+  if (value !== undefined) turns.set(name, value);
 }

@@ -11,7 +11,7 @@ export interface WorkQueueOptions<Key> {
   readonly reconcile: (key: Key) => Promise<void>;
   /** What has to change before a rejected key succeeds, such as a quota: keys with the same cause are woken together. Absent: nothing is. */
   readonly causeOf?: (key: Key, fault: ApiFault) => string;
-  /** Keys whose attempts hang or are slow together, such as those of a namespace with a webhook that does not answer. Absent: all. */
+  /** Keys that take turns with others, and whose attempts hang or are slow together, such as those of a namespace with a webhook that does not answer. Absent: all. */
   readonly groupOf?: (key: Key) => string;
   /** Maximum concurrent reconciles. */
   readonly workers: number;
@@ -58,15 +58,15 @@ interface Retry {
 }
 
 /**
- * A work queue like client-go's: keys are deduplicated, and reconciled in order, and each one at a time. Sources of keys
- * take turns (`FairQueue`). A failing key is retried
+ * A work queue like client-go's: keys are deduplicated, and reconciled in order, and each one at a time. Sources of keys, and
+ * their groups, take turns (`FairQueue`). A failing key is retried
  * with backoff, or immediately if it is added meanwhile, but never before the `Retry-After` of a busy server. A rejected key is retried within seconds,
  * as long as there are few, and when a key that was rejected for the same cause succeeds. Keys whose attempts hang or are slow leave workers to others.
  */
 export class WorkQueue<Key> {
   readonly #options: WorkQueueOptions<Key>;
   /** Waiting keys. Some may still be in progress. */
-  readonly #due = new FairQueue<Key>();
+  readonly #due: FairQueue<Key>;
   readonly #hanging: Hanging<Key>;
   /** Waiting keys by class of `Hanging`, of which enough are in progress. */
   readonly #parked = new Map<string, Map<Key, Waiting<Key>>>();
@@ -80,7 +80,9 @@ export class WorkQueue<Key> {
 
   constructor(options: WorkQueueOptions<Key>) {
     this.#options = options;
-    this.#hanging = new Hanging(options.clock, options.groupOf ?? (() => ""), options.workers);
+    const { clock, groupOf = () => "", workers } = options;
+    this.#due = new FairQueue(groupOf);
+    this.#hanging = new Hanging(clock, groupOf, workers);
   }
 
   /** Number of waiting keys. */

@@ -1,6 +1,6 @@
 import type { ClusterFact } from "../model/facts.ts";
 
-/** Milliseconds between two changes: each rewrites all slices that are imported from the cluster. */
+/** Milliseconds between two changes: each rewrites all slices that are imported from the cluster, or the conditions of all exports. */
 const DAMPED_MS = 30_000;
 /** Statements of a cluster that are remembered. With more of them, none counts as the first: a cluster may invent properties without end. */
 const MOST_STATEMENTS = 32;
@@ -14,7 +14,7 @@ export interface DescriptionMemory {
   readonly current?: ClusterDescription | undefined;
   /** What the cluster has stated since the start, whatever it said. */
   readonly stated: ReadonlySet<string>;
-  /** When something that rewrites all slices of the cluster has changed. */
+  /** When something that causes so many writes has changed. */
   readonly changedAt: number;
 }
 
@@ -23,7 +23,7 @@ export const NOT_DESCRIBED: DescriptionMemory = {
   changedAt: Number.NEGATIVE_INFINITY,
 };
 
-/** When the next change that rewrites all slices of the cluster may apply. */
+/** When the next change that causes so many writes may apply. */
 export function settledAt({ changedAt }: DescriptionMemory): number {
   return changedAt + DAMPED_MS;
 }

@@ -76,7 +76,7 @@ export interface Now extends Moment {
 /** A member after an evaluation: what is remembered for the next one, and what follows from it now. */
 export interface MemberState {
   readonly lease: LeaseMemory;
-  /** The last holder of its Lease (`ClusterFact.uid`); absent until one was seen. */
+  /** The last holder of its Lease (`ClusterClaim.uid`); absent until one was seen. */
   readonly uid?: string | undefined;
   readonly confirmation: Confirmation;
   /** Region, properties and drain, for its imported slices. */
@@ -108,28 +108,31 @@ export function evaluate(
   own: Own,
   now: Now,
 ): MemberState {
-  const { cluster, id, isListed, isOurs } = seen;
+  const { claim, cluster, isListed, isOurs } = seen;
   const before = last ?? begin(seen, now);
-  const confirmation = confirmRemovals(before.confirmation, seen, cluster, now);
-  const lease = nextLease(before.lease, seen, confirmation, now);
+  const confirmed = confirmRemovals(before.confirmation, seen, cluster, now);
+  const lease = nextLease(before.lease, seen, confirmed, now);
   const isEachRead = own.isComplete && (isOurs || isListed);
   const recorded = isEachRead ? undefined : before.recorded;
   const stated = isOurs ? own.description : cluster;
   const described = describeCluster(before.description, stated, now.now);
   const drains = drainsOf(described, recorded, seen);
-  const { drain, description } = nextDrain(before, described, drains, seen, now);
+  const drained = nextDrain(before, described, drains, seen, now);
+  const statements = nextStatements(before, drained.description, confirmed, seen, own, now);
+  const { accepts, confirmation, description, verdict } = statements;
+  const { drain } = drained;
   // What the local cluster cannot renew, such as after an outage of its API server, says nothing about its endpoints.
   const isStale = !isOurs && lease.status.state === "stale";
   const rotation = rotate(before.rotation, isStale, drain?.from, own.windows, now);
-  const verdict = peerVerdict(id, seen.claim, own.identity, own.uid);
   const isRead = verdict.records === "use" && isListed && !confirmation.isRewound;
   const expires = lease.isSilent ? Number.POSITIVE_INFINITY : lease.since + lease.duration;
-  const settles = isOutdated(description, stated) ? settledAt(description) : expires;
+  const isWaiting = statements.isWaiting || isOutdated(description, stated);
+  const settles = isWaiting ? settledAt(description) : expires;
   return {
     ...{ lease, confirmation, description, recorded, drains, drain, verdict, isListed, isRead },
-    uid: cluster?.uid ?? before.uid,
+    accepts,
+    uid: claim?.uid ?? before.uid,
     rotation: own.isLeader ? rotation : adoptRotation(rotation, seen.recorded, now),
-    accepts: isOurs || cluster === undefined ? before.accepts : acceptedBy(cluster, own),
     isSynced: verdict.records === "drop" ? isListed : isRead && confirmation.wasGiven,
     // The time of day may be set at any moment.
     until: drains.length > 0 || drain !== undefined ? now.now : Math.min(expires, settles),
@@ -150,7 +153,7 @@ export function usesOf(state: MemberState | undefined): Record<"accepts" | "sync
     use: JSON.stringify([...use, verdict?.records, descriptionText(description?.current)]),
     sync: JSON.stringify([
       ...[verdict?.records, state?.isListed, state?.isRead, state?.isSynced],
-      state?.confirmation.neverFor,
+      state?.confirmation.neverFor.size,
     ]),
     accepts: JSON.stringify(state?.accepts),
   };
@@ -168,7 +171,8 @@ export function recordOf({ drains, rotation }: MemberState, today: number): Rota
 type Memory = Pick<
   MemberState,
   "accepts" | "confirmation" | "description" | "drain" | "lease" | "recorded" | "rotation" | "uid"
->;
+> &
+  Partial<Pick<MemberState, "verdict">>;
 
 function begin({ recorded }: Seen, now: Now): Memory {
   const { drain, state } = recorded;
@@ -209,6 +213,55 @@ function nextDrain(
   return { description: { ...description, changedAt: now }, drain };
 }
 
+/**
+ * What another cluster's Lease says besides: whether it is trusted, which exports were never confirmed, and in which ranges it accepts endpoints. Each change
+ * queues imports or exports of all clusters, so it counts as one of its description, too. Distrust does not wait; trust after it does.
+ */
+function nextStatements(
+  before: Memory,
+  described: DescriptionMemory,
+  confirmed: Confirmation,
+  { claim, cluster, id, isOurs }: Seen,
+  own: Own,
+  { now }: Now,
+): Pick<MemberState, "accepts" | "confirmation" | "description" | "verdict"> & {
+  readonly isWaiting: boolean;
+} {
+  let description = described;
+  let isWaiting = false;
+  const take = <T>(was: T | undefined, is: T, isSame: (was: T) => boolean, waits = true): T => {
+    if (was === undefined || isOurs || isSame(was)) return is;
+    if (waits && now < settledAt(description)) {
+      isWaiting = true;
+      return was;
+    }
+    description = { ...description, changedAt: now };
+    return is;
+  };
+  const latest = peerVerdict(id, claim, own.identity, own.uid);
+  const verdict = take(
+    before.uid === undefined ? undefined : before.verdict,
+    latest,
+    ({ records }) => records === latest.records,
+    before.verdict?.records !== "use",
+  );
+  const { neverFor, wasGiven } = before.confirmation;
+  const left = take(
+    wasGiven ? neverFor : undefined,
+    confirmed.neverFor,
+    ({ size }) => size === confirmed.neverFor.size,
+  );
+  const accepted = cluster && acceptedBy(cluster, own);
+  const accepts =
+    isOurs || accepted === undefined
+      ? before.accepts
+      : take(before.accepts, accepted, ({ ranges }) => ranges === accepted.ranges);
+  return {
+    ...{ accepts, description, isWaiting, verdict },
+    confirmation: { ...confirmed, neverFor: left },
+  };
+}
+
 /** All drains, the one that ends last first. */
 function drainsOf(
   { current }: DescriptionMemory,
@@ -223,7 +276,10 @@ function drainsOf(
   ].sort((a, b) => b.until - a.until || (a.where < b.where ? -1 : 1));
 }
 
-function acceptedBy({ accepts = {} }: ClusterFact, { identity }: Own): MemberState["accepts"] {
+function acceptedBy(
+  { accepts = {} }: ClusterFact,
+  { identity }: Own,
+): NonNullable<MemberState["accepts"]> {
   return { ranges: Object.hasOwn(accepts, identity.id) ? accepts[identity.id] : undefined };
 }
 

@@ -35,13 +35,13 @@ export interface Confirmation {
 
 /** True for a name among the exceptions. */
 export function isAmong(exceptions: Exceptions, key: ObjectKey): boolean {
-  return exceptions.includes(key) || exceptions.includes(namesOf(key).namespace);
+  return exceptions.has(key) || exceptions.has(namesOf(key).namespace);
 }
 
 export const UNCONFIRMED: Confirmation = {
   isGiven: false,
-  except: [],
-  neverFor: [],
+  except: new Set(),
+  neverFor: new Set(),
   wasGiven: false,
   isRewound: false,
   rewinds: 0,
@@ -79,6 +79,6 @@ export function confirmRemovals(
   const markedAt = isMark ? (before.markedAt ?? now) : before.markedAt;
   const isSecond = markedAt !== undefined && now - markedAt >= AHEAD_MS;
   if (!isStart && !(isMark && isSecond)) return { ...next, markedAt };
-  const neverFor = before.wasGiven ? before.neverFor.filter((one) => except.includes(one)) : except;
+  const neverFor = before.wasGiven ? before.neverFor.intersection(except) : except;
   return { ...next, except, neverFor, markedAt, isGiven: true, wasGiven: true, isRewound: false };
 }

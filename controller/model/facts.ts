@@ -124,7 +124,7 @@ export interface ClusterFact {
 }
 
 /** Names as `ObjectKey`, or namespaces for all their names. */
-export type Exceptions = readonly string[];
+export type Exceptions = ReadonlySet<string>;
 
 export type ClusterState = "alive" | "stale";
 

@@ -80,7 +80,7 @@ function clustersOf(
       records: state?.verdict.records ?? "keep",
       listed: member.listed,
       assured: isGiven,
-      ...(isGiven && except.length > 0 && { assuredExcept: except }),
+      ...(isGiven && except.size > 0 && { assuredExcept: [...except] }),
       connections: Object.fromEntries(
         Object.entries(member.registry.informers ?? {}).map(([resource, { state }]) => [
           resource,

@@ -89,13 +89,13 @@ function factOf(
 }
 
 function parseCompleteness(object: unknown, complaints: Complaints): Exceptions | undefined {
-  if (fieldAt(object, "metadata", "annotations", ANNOTATION_COMPLETE) === "true") return [];
+  if (fieldAt(object, "metadata", "annotations", ANNOTATION_COMPLETE) === "true") return new Set();
   const except = fieldAt(object, "metadata", "annotations", ANNOTATION_COMPLETE_EXCEPT);
   if (isUnset(except)) return undefined;
   if (typeof except === "string" && except.length <= MOST_EXCEPT_CHARACTERS) {
     const all = except.split(",");
     if (all.every((one) => /^[^/]+(\/[^/]+)?$/.test(one) && one.split("/").every(isLabelName)))
-      return all;
+      return new Set(all);
   }
   const field = `metadata.annotations[${ANNOTATION_COMPLETE_EXCEPT}]`;
   return complaints.add("invalid-object", field, except);

@@ -280,11 +280,11 @@ describe("a cluster's Lease", () => {
     ],
     "of a registry that holds all that is exported": [
       annotation(ANNOTATION_COMPLETE, "true"),
-      { completeExcept: [] },
+      { completeExcept: new Set() },
     ],
     "of a registry that rejects exports": [
-      annotation(ANNOTATION_COMPLETE_EXCEPT, "blue,shop/web"),
-      { completeExcept: ["blue", "shop/web"] },
+      annotation(ANNOTATION_COMPLETE_EXCEPT, "blue,shop/web,blue"),
+      { completeExcept: new Set(["blue", "shop/web"]) },
     ],
     "of a registry that rejects exports of no namespace": [
       annotation(ANNOTATION_COMPLETE_EXCEPT, "blue/"),

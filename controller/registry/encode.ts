@@ -120,8 +120,8 @@ export function encodeCluster(cluster: ClusterFact, namespace: string): Manifest
 /** Earlier releases do not know the exceptions: for them, the registry is not complete then. */
 function completeness({ completeExcept: except }: ClusterFact): Record<string, string> {
   if (except === undefined) return {};
-  if (except.length === 0) return { [ANNOTATION_COMPLETE]: "true" };
-  return { [ANNOTATION_COMPLETE_EXCEPT]: except.join() };
+  if (except.size === 0) return { [ANNOTATION_COMPLETE]: "true" };
+  return { [ANNOTATION_COMPLETE_EXCEPT]: [...except].join() };
 }
 
 function encodeMetadata({ labels, annotations }: ExportedMetadata): Record<string, string> {

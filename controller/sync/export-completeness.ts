@@ -45,8 +45,9 @@ export class ExportCompleteness {
       if (until <= this.#clock.now()) this.#lacking.delete(key);
     const names = [...this.#lacking.keys()].sort();
     // A namespace with many of them costs no other one its completeness.
-    const namespaces = [...new Set(names.map((key) => namesOf(key).namespace))];
-    return [names, namespaces].find((all) => all.join().length <= MOST_EXCEPT_CHARACTERS);
+    const namespaces = names.map((key) => namesOf(key).namespace);
+    const fits = (all: Exceptions) => [...all].join().length <= MOST_EXCEPT_CHARACTERS;
+    return [new Set(names), new Set(namespaces)].find(fits);
   }
 
   /** Starts over. */

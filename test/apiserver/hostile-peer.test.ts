@@ -61,7 +61,7 @@ class Peer {
   async start(): Promise<string> {
     const renewal = new Date().toISOString().replace("Z", "000Z");
     const cluster = { id: this.id, uid: `uid-${this.id}`, region: "eu", properties: {} };
-    const lease = { ...cluster, leaseSeconds: 3600, renewal, completeExcept: [] };
+    const lease = { ...cluster, leaseSeconds: 3600, renewal, completeExcept: new Set<string>() };
     this.#server = await FakeApiServer.start({
       objects: { leases: [encodeCluster(lease, this.#namespace)] },
       answerTo: (request) => this.#answerTo(request),

@@ -97,7 +97,7 @@ test("the API server accepts a cluster's Lease, and it is read as written", asyn
     leaseSeconds: 30,
     renewal: "2026-01-01T00:00:00.123456Z",
     version: "0.1.0",
-    completeExcept: [],
+    completeExcept: new Set<string>(),
   };
   const { fact, problems } = decodeCluster(
     await stored(encodeCluster(cluster, NAMESPACE)),

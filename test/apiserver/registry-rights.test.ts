@@ -94,7 +94,7 @@ function published(cluster: string, namespace: string) {
   const key = `${namespace}/web.shop.v4-0` as const;
   const slice = { key, service: record.key, family: "IPv4", ports: record.ports } as const;
   const lease = {
-    ...{ id: cluster, uid: "u", properties: {}, completeExcept: [] },
+    ...{ id: cluster, uid: "u", properties: {}, completeExcept: new Set<string>() },
     ...{ leaseSeconds: 30, renewal: "2026-01-01T00:00:00.000001Z" },
   };
   return [

@@ -43,5 +43,5 @@ export const CLUSTER: ClusterFact = {
   accepts: { c1: "10.1.0.0/16" },
   leaseSeconds: 30,
   renewal: "2026-01-01T00:00:00.000000Z",
-  completeExcept: ["shop/web"],
+  completeExcept: new Set(["shop/web"]),
 };
