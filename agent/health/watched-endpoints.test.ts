@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { Chance } from "../../test/generators/chance.ts";
 import { cidr, importFact, nodeFact, sliceFact } from "../../test/generators/facts.ts";
+
 import type { ImportFact, NodeFact, SliceFact } from "../model/facts.ts";
 import { WatchedEndpoints } from "./watched-endpoints.ts";
 
@@ -144,7 +146,7 @@ test("a group is the ready endpoints of an import in a cluster, on one port", ()
   assert.deepEqual(members, ["10.2.0.1:8080", "10.2.0.2:8080", "10.2.0.3:8080"]);
 });
 
-test("of a namespace with too many groups the first are evaluated, and all of others", () => {
+test("of a namespace with too many groups some are evaluated at a time, each sooner or later, and all of others", () => {
   const ports = Array.from(
     { length: 300 },
     (_, i) => ({ name: `p${i}`, protocol: "TCP", port: i }) as const,
@@ -161,9 +163,14 @@ test("of a namespace with too many groups the first are evaluated, and all of ot
     slices: new Map(slices.map((slice) => [slice.key, slice])),
     node: nodeFact(),
   };
-  const found = new WatchedEndpoints(facts, () => 0).groupsOf(
-    ports.map(({ port }) => ({ address: "10.2.0.1", port })),
-  );
-  const counts = Map.groupBy(found, ({ namespace }) => namespace);
-  assert.deepEqual([counts.get("evil")?.length, counts.get("shop")?.length], [41, 9]);
+  const chance = new Chance(1);
+  const watched = new WatchedEndpoints(facts, () => chance.next());
+  const seen = new Set<string>();
+  for (let i = 0; i < 100; i++) {
+    const found = watched.groupsOf(ports.map(({ port }) => ({ address: "10.2.0.1", port })));
+    const counts = Map.groupBy(found, ({ namespace }) => namespace);
+    assert.deepEqual([counts.get("evil")?.length, counts.get("shop")?.length], [41, 9]);
+    for (const { name } of found) seen.add(name);
+  }
+  assert.equal(seen.size, 309);
 });

@@ -36,9 +36,16 @@ export interface Group {
   readonly members: ReadonlyMap<string, Member>;
 }
 
+/** A group, by its slices. */
+interface Listing {
+  readonly name: string;
+  readonly slices: readonly SliceFact[];
+  readonly port: number;
+}
+
 /**
  * Members of the groups of one namespace that are evaluated together, except that one group always is: a tenant may list the same endpoints in thousands of Services with a
- * hundred ports each. The others follow when these have verdicts.
+ * hundred ports each. Others follow in the next checks.
  */
 const MOST_MEMBERS = 4_096;
 /** Times that a random endpoint may be one that is not wanted, before fewer are returned. */
@@ -62,35 +69,49 @@ export class WatchedEndpoints {
     return this.#watched().next().done === false;
   }
 
-  /** The groups that list any of these endpoints; of a namespace with too many, the first ones. */
+  /** The groups that list any of these endpoints; of a namespace with too many, some at random. */
   groupsOf(endpoints: readonly TcpEndpoint[]): Group[] {
-    const { node } = this.#facts;
     const addresses = new Set(endpoints.map(({ address }) => address));
     const wanted = new Set(endpoints.map(endpointName));
     const ports = new Set(endpoints.map(({ port }) => port));
-    const spent = new Map<string, number>();
     const lists = Map.groupBy(
       this.#watched(),
       (one) => `${one.importKey} ${clusterOf(one)} ${one.family}`,
     );
+    const listed = [...lists].flatMap(([key, slices]): Listing[] => {
+      if (!slices.some((one) => one.endpoints.includeAny(addresses))) return [];
+      const own = new Set(slices.flatMap(portsOf)).intersection(ports);
+      return [...own].map((port) => ({ name: `${key} ${port}`, slices, port }));
+    });
+    const { groups, isCut } = this.#groupsIn(listed, wanted);
+    if (!isCut) return groups;
+    const inTurns = listed.map((one) => ({ ...one, chance: this.#random() }));
+    return this.#groupsIn(
+      inTurns.sort((a, b) => a.chance - b.chance),
+      wanted,
+    ).groups;
+  }
+
+  /** Those of these groups that have a wanted endpoint. `isCut`: a namespace has too many. */
+  #groupsIn(listed: readonly Listing[], wanted: ReadonlySet<string>) {
+    const { node } = this.#facts;
+    const spent = new Map<string, number>();
+    let isCut = false;
     const groups: Group[] = [];
-    for (const [key, [first, ...rest]] of lists) {
+    for (const { name, slices, port } of listed) {
+      const [first] = slices;
       if (first === undefined) continue;
-      const slices = [first, ...rest];
-      const namespace = namespaceOf(first);
-      const isFull = () => (spent.get(namespace) ?? 0) >= MOST_MEMBERS;
-      if (isFull() || !slices.some((one) => one.endpoints.includeAny(addresses))) continue;
-      const cluster = clusterOf(first);
-      for (const port of new Set(slices.flatMap(portsOf)).intersection(ports)) {
-        if (isFull()) break;
-        const members = membersOf(slices, port, node);
-        spent.set(namespace, (spent.get(namespace) ?? 0) + members.size);
-        if (!members.keys().some((name) => wanted.has(name))) continue;
-        const isOwn = cluster !== "" && cluster === node.cluster;
-        groups.push({ name: `${key} ${port}`, namespace, cluster, isOwn, members });
-      }
+      const [namespace, cluster] = [namespaceOf(first), clusterOf(first)];
+      const before = spent.get(namespace) ?? 0;
+      isCut ||= before >= MOST_MEMBERS;
+      if (before >= MOST_MEMBERS) continue;
+      const members = membersOf(slices, port, node);
+      spent.set(namespace, before + members.size);
+      if (!members.keys().some((one) => wanted.has(one))) continue;
+      const isOwn = cluster !== "" && cluster === node.cluster;
+      groups.push({ name, namespace, cluster, isOwn, members });
     }
-    return groups;
+    return { groups, isCut };
   }
 
   /** Clusters besides this one whose endpoints show whether the node's uplink works. */
