@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Chance } from "../../test/generators/chance.ts";
 import { cidr, importFact, nodeFact, sliceFact } from "../../test/generators/facts.ts";
-
 import type { ImportFact, NodeFact, SliceFact } from "../model/facts.ts";
 import { WatchedEndpoints } from "./watched-endpoints.ts";
 
@@ -12,14 +11,15 @@ function watched(
   slices: readonly SliceFact[] = [C2],
   fact: ImportFact = importFact(),
   node: Partial<NodeFact> = {},
+  random?: () => number,
 ): WatchedEndpoints {
   const facts = {
-    imports: new Map([[fact.key, fact]]),
+    imports: new Map([fact, importFact({ key: "shop/web" })].map((one) => [one.key, one])),
     slices: new Map(slices.map((slice) => [slice.key, slice])),
     node: nodeFact(node),
   };
   let turn = 0;
-  return new WatchedEndpoints(facts, () => (turn++ % 10) / 10);
+  return new WatchedEndpoints(facts, random ?? (() => (turn++ % 10) / 10));
 }
 
 const all = (of: WatchedEndpoints, cluster = "c2") =>
@@ -147,29 +147,18 @@ test("a group is the ready endpoints of an import in a cluster, on one port", ()
 });
 
 test("of a namespace with too many groups some are evaluated at a time, each sooner or later, and all of others", () => {
-  const ports = Array.from(
-    { length: 300 },
-    (_, i) => ({ name: `p${i}`, protocol: "TCP", port: i }) as const,
-  );
-  const slices = (["evil/a", "shop/web"] as const).map((importKey, i) =>
-    sliceFact({
-      ...{ key: `${importKey}-c2` as const, importKey, cluster: "c2" },
-      ...{ ports: i === 0 ? ports : ports.slice(0, 9) },
-      endpoints: Array.from({ length: 100 }, (_, n) => `10.2.0.${n}`),
-    }),
-  );
-  const facts = {
-    imports: new Map(slices.map(({ importKey: key }) => [key, importFact({ key })])),
-    slices: new Map(slices.map((slice) => [slice.key, slice])),
-    node: nodeFact(),
-  };
+  const ports = Array.from({ length: 300 }, (_, i) => ({ name: `p${i}`, port: 80 + i }));
+  const tcp = ports.map((one) => ({ ...one, protocol: "TCP" }) as const);
+  const endpoints = Array.from({ length: 100 }, (_, i) => `10.2.0.${i}`);
+  const many = sliceFact({ key: "demo/c2", cluster: "c2", ports: tcp, endpoints });
+  const few = { ...many, key: "shop/c2", importKey: "shop/web", ports: tcp.slice(0, 9) } as const;
   const chance = new Chance(1);
-  const watched = new WatchedEndpoints(facts, () => chance.next());
+  const all = watched([many, few], importFact(), {}, () => chance.next());
   const seen = new Set<string>();
   for (let i = 0; i < 100; i++) {
-    const found = watched.groupsOf(ports.map(({ port }) => ({ address: "10.2.0.1", port })));
-    const counts = Map.groupBy(found, ({ namespace }) => namespace);
-    assert.deepEqual([counts.get("evil")?.length, counts.get("shop")?.length], [41, 9]);
+    const found = all.groupsOf(ports.map(({ port }) => ({ address: "10.2.0.1", port })));
+    const { demo, shop } = Object.groupBy(found, ({ namespace }) => namespace);
+    assert.deepEqual([demo?.length, shop?.length], [41, 9]);
     for (const { name } of found) seen.add(name);
   }
   assert.equal(seen.size, 309);

@@ -12,13 +12,6 @@ function drained(queue: FairQueue<string>): string[] {
   return keys;
 }
 
-test("keys of one source are taken in the order in which they were added", () => {
-  const queue = new FairQueue<string>();
-  for (const key of ["a", "b", "a", "c"]) queue.add(key, "", 0);
-  assert.equal(queue.size, 3);
-  assert.deepEqual(drained(queue), ["a", "b", "c"]);
-});
-
 test("sources take turns, and the source without a name has every second turn", () => {
   const queue = new FairQueue<string>();
   for (const source of ["c2", "c3", ""]) {

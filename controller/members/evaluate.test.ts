@@ -92,6 +92,7 @@ const drained = (...spans: readonly Span[]): Happening => ({
   seen: { drains: spans.map((one) => ({ ...span(...one), where: `Secret ${one[2]}` })) },
 });
 const recorded = (record: Seen["recorded"]): Happening => ({ seen: { recorded: record } });
+const incomplete = { isComplete: false };
 const returning = { direction: "returning", from: START, length: 30_000 } as const;
 
 const life = ({ lease: { status } }: MemberState) => `${status.state}: ${status.reason}`;
@@ -289,18 +290,14 @@ const HISTORIES: Readonly<Record<string, History>> = {
     tells:
       "0 peer on Lease of c2 | 9 ann on Secret ann | 20 none | 40 peer on Lease of c2 | 70 none",
   },
-  "the drain that was recorded before a start counts until the objects that may state it were read":
-    {
-      steps: {
-        0: {
-          ...recorded({ state: "drained", drain: span(0, 90, "ann") }),
-          own: { isComplete: false },
-        },
-        5: { own: { isComplete: true } },
-      },
-      shows: drain,
-      tells: "0 ann on ClusterProperty c2.rotation.clusterset-proxy.io | 5 none",
+  "a drain that was recorded before a start counts until what may state it was read": {
+    steps: {
+      0: { ...recorded({ state: "drained", drain: span(0, 90, "ann") }), own: incomplete },
+      5: { own: { isComplete: true } },
     },
+    shows: drain,
+    tells: "0 ann on ClusterProperty c2.rotation.clusterset-proxy.io | 5 none",
+  },
   "nodes leave a drained cluster within the window, and return within another": {
     steps: { 0: drained([0, 900, "ann"]), 901: {} },
     renewsEvery: 5,
