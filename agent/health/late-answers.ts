@@ -1,6 +1,6 @@
 import { type Answered, isLate, type Overdue } from "./evidence.ts";
 import { endpointName } from "./verdict.ts";
-import type { Group } from "./watched-endpoints.ts";
+import { type Group, groupsByMember } from "./watched-endpoints.ts";
 
 /** Milliseconds for which a late answer counts. */
 const KEPT_MS = 600_000;
@@ -47,14 +47,10 @@ export class LateAnswers {
     const { now, passed } = picture;
     const next = new Map<string, Waiting>();
     const late = picture.overdue.filter(isLate);
-    const pathsOf = new Map(late.map((one) => [endpointName(one), new Set<string>()]));
-    for (const group of picture.groups) {
-      const path = pathOf(group);
-      for (const name of group.members.keys()) pathsOf.get(name)?.add(path);
-    }
+    const listing = groupsByMember(late, picture.groups);
     for (const one of late) {
       const name = endpointName(one);
-      const paths = pathsOf.get(name) ?? new Set();
+      const paths = new Set(listing.get(name)?.map(pathOf));
       // All SYNs are those of an only client.
       const first = one.clients.length === 1 ? now - one.age : now;
       for (const client of one.clients) {

@@ -1,7 +1,7 @@
 import type { Answered, Overdue } from "./evidence.ts";
 import { keepUntil } from "./examinations.ts";
 import { endpointName } from "./verdict.ts";
-import type { Group } from "./watched-endpoints.ts";
+import { type Group, groupsByMember } from "./watched-endpoints.ts";
 
 /** Milliseconds after which the answer to a client is not under way any more. Where answers were late, three SYNs have the time for it. */
 const UNDER_WAY_MS = { usual: 1_250, lossy: 3_250 };
@@ -55,16 +55,16 @@ export class WaitingClients {
           keepUntil(this.#rejected, pairOf(group.name, one.client), now + REJECTED_MS);
       }
     const waiting = new Map<string, Waiting>();
+    const listing = groupsByMember(overdue, groups);
     for (const one of overdue) {
       const name = endpointName(one);
-      const listing = groups.filter(({ members }) => members.has(name));
       for (const client of one.clients) {
         const pair = pairOf(name, client);
         // All SYNs are those of an only client.
         const first = one.clients.length === 1 ? now - one.age : now;
         // An answer to anybody begins anew.
         const since = Math.max(before.get(pair)?.since ?? first, now - one.age);
-        waiting.set(pair, { client, name, since, groups: listing });
+        waiting.set(pair, { client, name, since, groups: listing.get(name) ?? [] });
       }
     }
     this.#waiting = waiting;

@@ -264,6 +264,16 @@ export class WatchedEndpoints {
   }
 }
 
+/** Which of these groups list each of these endpoints, by name: each member is looked at once, as there may be thousands of both. PURE. */
+export function groupsByMember(
+  endpoints: readonly TcpEndpoint[],
+  groups: readonly Group[],
+): ReadonlyMap<string, readonly Group[]> {
+  const found = new Map(endpoints.map((one): [string, Group[]] => [endpointName(one), []]));
+  for (const group of groups) for (const name of group.members.keys()) found.get(name)?.push(group);
+  return found;
+}
+
 function clusterOf({ cluster = "" }: SliceFact): string {
   return cluster;
 }

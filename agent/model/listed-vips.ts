@@ -4,7 +4,7 @@ import type { SliceFact } from "./facts.ts";
 
 /**
  * Which relevant VIPs, usually few, are also endpoint addresses in a slice of the import's own namespace: a slice of another
- * namespace must not disable a VIP. A new VIP costs one scan of all endpoints.
+ * namespace must not disable a VIP. A new VIP costs one scan of its namespace's endpoints.
  */
 export class ListedVips {
   readonly #isRelevant: (vip: Address) => boolean;
@@ -56,7 +56,9 @@ export class ListedVips {
 
   #countNew(slices: Iterable<SliceFact>): void {
     for (const name of this.#new) this.#counts.set(name, 0);
+    const namespaces = new Set([...this.#new].map((name) => name.slice(0, name.indexOf(" "))));
     for (const { key, endpoints } of slices) {
+      if (!namespaces.has(namesOf(key).namespace)) continue;
       for (const { address } of endpoints) {
         const name = placeOf(key, address);
         if (this.#new.has(name)) this.#counts.set(name, (this.#counts.get(name) ?? 0) + 1);
