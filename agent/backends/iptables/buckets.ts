@@ -4,6 +4,14 @@ import { type ChainKey, tableOf } from "./object-id.ts";
 /** The last hexadecimal digits of a VIP that its chain is found by, first that chain's: one digit leads to 16 chains, and each to 16 more. */
 const LAST_DIGITS: readonly number[] = [2, 1];
 
+/**
+ * VIPs of one chain beyond which those with the same further digit have a chain of their own. By chance, 16,000 VIPs have that many in one; whoever may create Services can
+ * choose names whose VIPs end alike, and others' packets must not pass them all, nor their changes write them.
+ */
+const MOST_VIPS = 64;
+/** XT_EXTENSION_MAXNAMELEN without the terminating zero. */
+const LONGEST_NAME = 28;
+
 /** Rules of one chain, by the VIP or the digits that they match. */
 type Bucket = Map<string, readonly string[]>;
 
@@ -11,7 +19,7 @@ type Bucket = Map<string, readonly string[]>;
  * Chains that find the rules of a VIP by its last hexadecimal digits. The root `CSP-SERVICES` leads to `CSP-SERVICES-9`, this to
  * `CSP-SERVICES-89`, and there are the rules of all VIPs that end in 89. A packet passes at most 32 rules before them.
  *
- * The chains of a VIP depend on this VIP alone, and exist as long as a VIP needs them. The last digits are those in which VIPs of one
+ * The chains of a VIP depend on this VIP alone, as long as few end like it, and exist as long as a VIP needs them. The last digits are those in which VIPs of one
  * range differ most. VIPs are digits, as in `Address.hex`.
  */
 export class Buckets {
@@ -19,6 +27,8 @@ export class Buckets {
   readonly #digits: readonly number[];
   /** By the digits of the chain's name; the root has none. */
   readonly #buckets = new Map<string, Bucket>();
+  /** Of a chain with too many VIPs, the chains below it that were taken last. */
+  readonly #below = new Map<string, ReadonlySet<string>>();
   /** The root exists without VIPs, because jumps lead to it. */
   #changed = new Set([""]);
 
@@ -54,13 +64,42 @@ export class Buckets {
     const changed = this.#changed;
     this.#changed = new Set();
     for (const digits of changed) {
-      const id = this.#chain(digits);
-      const [, name] = tableOf(id);
-      const bucket = this.#buckets.get(digits) ?? [];
-      const rules = [...bucket].sort(([a], [b]) => (a < b ? -1 : 1)).flatMap(([, own]) => own);
-      const isNeeded = digits === "" || rules.length > 0;
-      yield [id, isNeeded ? rules.map((rule) => `-A ${name} ${rule}`) : undefined];
+      const bucket: Bucket = this.#buckets.get(digits) ?? new Map();
+      const chains = new Map(
+        bucket.size > 0 || digits === "" ? this.#chainsOf(digits, bucket) : [],
+      );
+      const below = new Set(chains.keys());
+      below.delete(digits);
+      for (const one of new Set([digits, ...(this.#below.get(digits) ?? []), ...below])) {
+        const id = this.#chain(one);
+        const [, name] = tableOf(id);
+        yield [id, chains.get(one)?.map((rule) => `-A ${name} ${rule}`)];
+      }
+      if (below.size > 0) this.#below.set(digits, below);
+      else this.#below.delete(digits);
     }
+  }
+
+  /** The rules of a bucket, by the digits of their chains: one chain, or if there are too many VIPs, one for each further digit, and so on. */
+  *#chainsOf(
+    digits: string,
+    bucket: Bucket,
+  ): Generator<readonly [digits: string, rules: readonly string[]]> {
+    const all = [...bucket].sort(byKey);
+    const next = digits.length + 1;
+    const hasRoom = `${tableOf(this.#root)[1]}-`.length + next <= LONGEST_NAME;
+    if (digits.length < this.#leaf || all.length <= MOST_VIPS || this.#leaf === 0 || !hasRoom) {
+      yield [digits, all.flatMap(([, own]) => own)];
+      return;
+    }
+    const groups = [...Map.groupBy(all, ([vip]) => vip.slice(-next))].sort(byKey);
+    yield [digits, groups.map(([one, [first]]) => this.#leadTo(one, first?.[0].length ?? 0))];
+    for (const [one, own] of groups) yield* this.#chainsOf(one, new Map(own));
+  }
+
+  /** Digits of a chain with VIPs; 0 if the root has them all. */
+  get #leaf(): number {
+    return Math.max(0, ...this.#digits);
   }
 
   #leadTo(digits: string, width: number): string {
@@ -75,4 +114,8 @@ export class Buckets {
   #chain(digits: string): ChainKey {
     return digits === "" ? this.#root : `${this.#root}-${digits}`;
   }
+}
+
+function byKey([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number {
+  return a < b ? -1 : 1;
 }

@@ -234,6 +234,26 @@ test("a VIP's rules are at the end of one path of chains, each chain has a VIP, 
     }
   }));
 
+test("where many VIPs end alike, a chain has 64 at most, and one again once they are gone", () => {
+  const vips = Array.from({ length: 200 }, (_, i) => `f1${(4_096 + 37 * i).toString(16)}89`);
+  const buckets = new Buckets("nat CSP-SERVICES");
+  const of = (all: readonly string[], gone: readonly string[] = []) => {
+    for (const one of all) buckets.set(one, [one]);
+    for (const one of gone) buckets.set(one, undefined);
+    return [...buckets.take()];
+  };
+  const chains = of(vips).map(([, own = []]) => own);
+  assert.ok(chains.every((own) => own.length <= 64));
+  const rules = chains.flat();
+  for (const one of vips) assert.ok(rules.some((rule) => rule.endsWith(` ${one}`)));
+  assert.ok(rules.includes("-A CSP-SERVICES-89 -d 0.0.4.137/0.0.15.255 -g CSP-SERVICES-489"));
+  const after = of([], vips.slice(64));
+  assert.deepEqual(
+    after.map(([id, own]) => [id, own?.length]),
+    [["nat CSP-SERVICES-89", 64], ...after.slice(1).map(([id]) => [id, undefined])],
+  );
+});
+
 const SERVICES = 400;
 
 /** Two ports with twenty endpoints each: 400 of them have more rules than are kept. */
