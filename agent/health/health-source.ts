@@ -6,7 +6,7 @@ import { Detector } from "./detector.ts";
 import { type Answered, type Evidence, isLate, LOOK_MS, type Overdue } from "./evidence.ts";
 import type { HealthEvents } from "./health-events.ts";
 import { type Probe, ProbeLog } from "./probe-log.ts";
-import { checkUplink, UPLINK_MS } from "./uplink.ts";
+import { UPLINK_MS, Uplink } from "./uplink.ts";
 import { elementsOf, endpointName, expiryOf } from "./verdict.ts";
 import { VerdictEnds } from "./verdict-ends.ts";
 import { Verdicts } from "./verdicts.ts";
@@ -48,6 +48,7 @@ export class HealthSource implements Source {
   readonly #probes: ProbeLog;
   readonly #detector: Detector;
   readonly #ends: VerdictEnds;
+  readonly #uplink = new Uplink();
   readonly #stop = new AbortController();
   /** Aborted when a probe ends, so that its result is evaluated at once. */
   #pause = new AbortController();
@@ -172,7 +173,8 @@ export class HealthSource implements Source {
     if (!verdicts.any) this.#setUplink(false);
     else if (isUplink) {
       this.#uplinkAt = now + UPLINK_MS;
-      this.#setUplink(checkUplink({ now, answered, watched, verdicts, probes, follow }));
+      const picture = { now, answered, watched, verdicts, probes, follow };
+      this.#setUplink(this.#uplink.isSilent({ ...picture, wasSilent: this.#isUplinkSilent }));
     }
   }
 

@@ -137,6 +137,14 @@ export const AFTER: readonly History[] = [
     mayLose: ["b"],
     seeds: [1, 2, 3, 4],
   },
+  {
+    name: "two clusters, one of three endpoints is dead, and clients call seldom: the uplink is not at fault",
+    serves: { web: { c1: 1, c2: 3 } },
+    fact: { selectors: [] },
+    calls: ["a web 0.5 0-40", "a web 12 40-"],
+    drops: ["20- *>web@c2/1"],
+    ...{ expect: ["200 web c1:1 c2:2"], says: [] },
+  },
   ...["", " new"].map((more) => ({
     name: `blind, and a tenant lists an idle Service's endpoint${more && ", and one of its own"}, which admits no pod of it: it stays`,
     serves: { web: { c2: 1, c3: 1 }, cart: { c2: 1 }, "mallory/trap": { c3: 1 } },

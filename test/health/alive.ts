@@ -218,7 +218,6 @@ const QUIET: readonly Omit<History, "verdicts">[] = [
     calls: ["a web 60"],
     drops: ["10- *>c2"],
     expect: ["50 web c2"],
-    mayLose: [],
   },
   {
     name: "an import with health off keeps its dead endpoints",
