@@ -1,19 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import {
-  ANNOTATION_ACCEPTED_CIDRS,
-  ANNOTATION_CLUSTER_PROPERTIES,
-  ANNOTATION_COMPLETE,
-  ANNOTATION_COMPLETE_EXCEPT,
-  ANNOTATION_EXPORTED_ANNOTATIONS,
-  ANNOTATION_EXPORTED_AT,
-  ANNOTATION_EXPORTED_LABELS,
-  ANNOTATION_VERSION,
-  LABEL_CLUSTER_SET,
-  LABEL_RECORD,
-  LABEL_REGION,
-  LABEL_SOURCE_CLUSTER,
-} from "../../api/keys.ts";
+import * as apiKeys from "../../api/keys.ts";
 import type { Fields } from "../../api/parse/fields.ts";
 import {
   type Change,
@@ -42,26 +29,27 @@ const annotation = (name: string, value: unknown) => ({ annotations: { [name]: v
 /** What a later release writes besides: its version, and fields that this one does not know. */
 const LATER: Change = {
   annotations: {
-    [ANNOTATION_VERSION]: "99.0.0",
+    [apiKeys.ANNOTATION_VERSION]: "99.0.0",
     "clusterset-proxy.io/format": "99",
     "clusterset-proxy.io/later": "{",
   },
   spec: { later: { than: ["this"] } },
 };
 const FOREIGN: ParseCases<Change>[string] = [
-  label(LABEL_SOURCE_CLUSTER, "c1"),
+  label(apiKeys.LABEL_SOURCE_CLUSTER, "c1"),
   undefined,
-  `foreign-cluster metadata.labels[${LABEL_SOURCE_CLUSTER}]`,
+  `foreign-cluster metadata.labels[${apiKeys.LABEL_SOURCE_CLUSTER}]`,
 ];
-const OTHER_LABEL = label(LABEL_RECORD, "other.demo");
-const RECORD_LABEL = `metadata.labels[${LABEL_RECORD}]`;
+const OTHER_LABEL = label(apiKeys.LABEL_RECORD, "other.demo");
+const RECORD_LABEL = `metadata.labels[${apiKeys.LABEL_RECORD}]`;
 
-const labelled = (labels: object) => annotation(ANNOTATION_EXPORTED_LABELS, JSON.stringify(labels));
+const labelled = (labels: object) =>
+  annotation(apiKeys.ANNOTATION_EXPORTED_LABELS, JSON.stringify(labels));
 const annotated = (annotations: object) =>
-  annotation(ANNOTATION_EXPORTED_ANNOTATIONS, JSON.stringify(annotations));
-const LABELS_PATH = `metadata.annotations[${ANNOTATION_EXPORTED_LABELS}]`;
-const ANNOTATIONS_PATH = `metadata.annotations[${ANNOTATION_EXPORTED_ANNOTATIONS}]`;
-const AT_PATH = `metadata.annotations[${ANNOTATION_EXPORTED_AT}]`;
+  annotation(apiKeys.ANNOTATION_EXPORTED_ANNOTATIONS, JSON.stringify(annotations));
+const LABELS_PATH = `metadata.annotations[${apiKeys.ANNOTATION_EXPORTED_LABELS}]`;
+const ANNOTATIONS_PATH = `metadata.annotations[${apiKeys.ANNOTATION_EXPORTED_ANNOTATIONS}]`;
+const AT_PATH = `metadata.annotations[${apiKeys.ANNOTATION_EXPORTED_AT}]`;
 const many = (count: number) =>
   Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${100 + i}`, "v"]));
 const manyPorts = (count: number) =>
@@ -88,22 +76,26 @@ describe("a record", () => {
     "that is plain, as of a release before versions": [{}, {}],
     "of a newer release": [LATER, {}],
     "of a headless Service": [{ spec: { type: "Headless" } }, { headless: true }],
-    "without the label, so somebody's own": [label(LABEL_RECORD, null), undefined],
+    "without the label, so somebody's own": [label(apiKeys.LABEL_RECORD, null), undefined],
     "in another namespace": [{ namespace: "demo" }, undefined, "misplaced metadata.namespace"],
     "under a name of no Service": [{ name: "serve" }, undefined, "misplaced metadata.name"],
     "under a name of three parts": [{ name: "a.b.c" }, undefined, "misplaced metadata.name"],
     "labelled as another": [OTHER_LABEL, undefined, `misplaced ${RECORD_LABEL}`],
-    "that claims its own cluster": [label(LABEL_SOURCE_CLUSTER, "c2"), {}],
+    "that claims its own cluster": [label(apiKeys.LABEL_SOURCE_CLUSTER, "c2"), {}],
     "that claims another cluster": FOREIGN,
     "of another type": [{ spec: { type: "ExternalName" } }, undefined, "invalid-object spec.type"],
-    "of no age": [annotation(ANNOTATION_EXPORTED_AT, null), undefined, `invalid-object ${AT_PATH}`],
+    "of no age": [
+      annotation(apiKeys.ANNOTATION_EXPORTED_AT, null),
+      undefined,
+      `invalid-object ${AT_PATH}`,
+    ],
     "of 2019, before the API existed": [
-      annotation(ANNOTATION_EXPORTED_AT, "2019-12-31T23:59:59Z"),
+      annotation(apiKeys.ANNOTATION_EXPORTED_AT, "2019-12-31T23:59:59Z"),
       { exported: 8.64e15 },
       `implausible-age ${AT_PATH}`,
     ],
     "of 2020": [
-      annotation(ANNOTATION_EXPORTED_AT, "2020-01-01T00:00:00Z"),
+      annotation(apiKeys.ANNOTATION_EXPORTED_AT, "2020-01-01T00:00:00Z"),
       { exported: Date.UTC(2020) },
     ],
     "without families": [{ spec: { ipFamilies: [] } }, undefined, "invalid-object spec.ipFamilies"],
@@ -164,12 +156,12 @@ describe("a record", () => {
       `too-many-keys ${ANNOTATIONS_PATH}`,
     ],
     "with labels that are no JSON object": [
-      annotation(ANNOTATION_EXPORTED_LABELS, "[]"),
+      annotation(apiKeys.ANNOTATION_EXPORTED_LABELS, "[]"),
       {},
       `invalid-object ${LABELS_PATH}`,
     ],
     "that says a key twice": [
-      annotation(ANNOTATION_EXPORTED_LABELS, '{"a":"1","a":"2"}'),
+      annotation(apiKeys.ANNOTATION_EXPORTED_LABELS, '{"a":"1","a":"2"}'),
       {},
       `invalid-object ${LABELS_PATH}`,
     ],
@@ -219,7 +211,7 @@ describe("a record's slice", () => {
   const cases: ParseCases<Change> = {
     "that is plain, as of a release before versions": [{}, { endpoints: [READ] }],
     "of a newer release": [LATER, { endpoints: [READ] }],
-    "without the label, so somebody's own": [label(LABEL_RECORD, null), undefined],
+    "without the label, so somebody's own": [label(apiKeys.LABEL_RECORD, null), undefined],
     "in another namespace": [{ namespace: "demo" }, undefined, "misplaced metadata.namespace"],
     "under the record's own name": [{ name: "serve.demo" }, undefined, "misplaced metadata.name"],
     "under any name": [{ name: "x" }, undefined, "misplaced metadata.name"],
@@ -263,7 +255,7 @@ describe("a cluster's Lease", () => {
     ...{ id: "c2", uid: "u1", properties: {}, leaseSeconds: 30, completeExcept: undefined },
     renewal: "2026-01-01T00:00:00.000000Z",
   };
-  const REGION_PATH = `metadata.labels[${LABEL_REGION}]`;
+  const REGION_PATH = `metadata.labels[${apiKeys.LABEL_REGION}]`;
   const without = (field: string, value: unknown): ParseCases<Change>[string] => [
     { spec: { [field]: value } },
     undefined,
@@ -275,51 +267,55 @@ describe("a cluster's Lease", () => {
     "in another namespace": [{ namespace: "demo" }, undefined, "misplaced metadata.namespace"],
     "that claims another cluster": FOREIGN,
     "of a member": [
-      { labels: { [LABEL_CLUSTER_SET]: "prod", [LABEL_REGION]: "eu" } },
+      { labels: { [apiKeys.LABEL_CLUSTER_SET]: "prod", [apiKeys.LABEL_REGION]: "eu" } },
       { clusterSet: "prod", region: "eu" },
     ],
     "of a registry that holds all that is exported": [
-      annotation(ANNOTATION_COMPLETE, "true"),
+      annotation(apiKeys.ANNOTATION_COMPLETE, "true"),
       { completeExcept: new Set() },
     ],
     "of a registry that rejects exports": [
-      annotation(ANNOTATION_COMPLETE_EXCEPT, "blue,shop/web,blue"),
+      annotation(apiKeys.ANNOTATION_COMPLETE_EXCEPT, "blue,shop/web,blue"),
       { completeExcept: new Set(["blue", "shop/web"]) },
     ],
     "of a registry that rejects exports of no namespace": [
-      annotation(ANNOTATION_COMPLETE_EXCEPT, "blue/"),
+      annotation(apiKeys.ANNOTATION_COMPLETE_EXCEPT, "blue/"),
       {},
-      `invalid-object metadata.annotations[${ANNOTATION_COMPLETE_EXCEPT}]`,
+      `invalid-object metadata.annotations[${apiKeys.ANNOTATION_COMPLETE_EXCEPT}]`,
     ],
     "of a newer release": [LATER, { version: "99.0.0" }],
     "of a release that published ranges of peers as properties": [
       annotation(
-        ANNOTATION_CLUSTER_PROPERTIES,
+        apiKeys.ANNOTATION_CLUSTER_PROPERTIES,
         '{"c2.endpoint-cidrs.clusterset-proxy.io":"10.2.0.0/16","a.example":"1"}',
       ),
       { properties: { "a.example": "1" } },
     ],
     "of a release that is none": [
-      annotation(ANNOTATION_VERSION, "v".repeat(64)),
+      annotation(apiKeys.ANNOTATION_VERSION, "v".repeat(64)),
       {},
-      `invalid-object metadata.annotations[${ANNOTATION_VERSION}]`,
+      `invalid-object metadata.annotations[${apiKeys.ANNOTATION_VERSION}]`,
     ],
-    "that says something else of it": [annotation(ANNOTATION_COMPLETE, "perhaps"), {}],
+    "that says something else of it": [annotation(apiKeys.ANNOTATION_COMPLETE, "perhaps"), {}],
     "with the ranges that it declares for its peers": [
-      annotation(ANNOTATION_ACCEPTED_CIDRS, '{"c1":"10.1.0.0/16, fd00::/48"}'),
+      annotation(apiKeys.ANNOTATION_ACCEPTED_CIDRS, '{"c1":"10.1.0.0/16, fd00::/48"}'),
       { accepts: { c1: "10.1.0.0/16,fd00::/48" } },
     ],
     "with ranges of which some are none": [
-      annotation(ANNOTATION_ACCEPTED_CIDRS, '{"c1":"10.1.0.0/99","c3":"10.3.0.0/16"}'),
+      annotation(apiKeys.ANNOTATION_ACCEPTED_CIDRS, '{"c1":"10.1.0.0/99","c3":"10.3.0.0/16"}'),
       { accepts: { c3: "10.3.0.0/16" } },
-      `invalid-cidr metadata.annotations[${ANNOTATION_ACCEPTED_CIDRS}]`,
+      `invalid-cidr metadata.annotations[${apiKeys.ANNOTATION_ACCEPTED_CIDRS}]`,
     ],
     "with ranges that are no JSON": [
-      annotation(ANNOTATION_ACCEPTED_CIDRS, "10.1.0.0/16"),
+      annotation(apiKeys.ANNOTATION_ACCEPTED_CIDRS, "10.1.0.0/16"),
       {},
-      `invalid-object metadata.annotations[${ANNOTATION_ACCEPTED_CIDRS}]`,
+      `invalid-object metadata.annotations[${apiKeys.ANNOTATION_ACCEPTED_CIDRS}]`,
     ],
-    "of a region that is none": [label(LABEL_REGION, "a b"), {}, `invalid-label ${REGION_PATH}`],
+    "of a region that is none": [
+      label(apiKeys.LABEL_REGION, "a b"),
+      {},
+      `invalid-label ${REGION_PATH}`,
+    ],
     "of nobody": without("holderIdentity", ""),
     "that was never renewed": without("renewTime", null),
     "for ever": without("leaseDurationSeconds", 2 ** 31 - 1),

@@ -1,13 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import {
-  CONTROLLER_NAME,
-  FAILOVER_MANAGER,
-  LABEL_MANAGED_BY,
-  LABEL_SERVICE_NAME,
-  LABEL_SERVICE_SLICE,
-  LABEL_SOURCE_CLUSTER,
-} from "../../api/keys.ts";
+import * as apiKeys from "../../api/keys.ts";
 import { objectKey } from "../../api/names.ts";
 import { LocalStores } from "./local-stores.ts";
 
@@ -47,7 +40,7 @@ function slice(namespace: string, i: number, length: number) {
     addresses: [`10.1.${e >> 8}.${e & 255}`],
     ...(length > 10 && { nodeName: long(253), zone: long(63), hostname: long(63) }),
   }));
-  const labels = { [LABEL_SERVICE_SLICE]: "web" };
+  const labels = { [apiKeys.LABEL_SERVICE_SLICE]: "web" };
   const creationTimestamp = `2025-01-01T00:00:0${i}Z`;
   return {
     metadata: { name: `web-${i}`, namespace, uid: `u${i}`, labels, creationTimestamp },
@@ -148,13 +141,14 @@ test("imports with long specs or many ports, and Services, are limited by namesp
 });
 
 for (const [label, manager, object] of [
-  [LABEL_SERVICE_SLICE, FAILOVER_MANAGER, "Failover EndpointSlices"],
-  [LABEL_SERVICE_NAME, CONTROLLER_NAME, "Imported EndpointSlices"],
+  [apiKeys.LABEL_SERVICE_SLICE, apiKeys.FAILOVER_MANAGER, "Failover EndpointSlices"],
+  [apiKeys.LABEL_SERVICE_NAME, apiKeys.CONTROLLER_NAME, "Imported EndpointSlices"],
 ] as const) {
   test(`slices that a tenant labels as the controller's (${object}) are limited by namespace, and stay known, to be deleted`, () => {
     const { stores, problems } = started();
     const { endpointslices: sink } = stores.sinks();
-    const store = manager === FAILOVER_MANAGER ? stores.failoverSlices : stores.importedSlices;
+    const store =
+      manager === apiKeys.FAILOVER_MANAGER ? stores.failoverSlices : stores.importedSlices;
     const ports = Array.from({ length: 100 }, (_, i) => ({
       ...{ name: `${"p".repeat(50)}-${i}`, port: 1 + i, protocol: "TCP" },
     }));
@@ -162,8 +156,8 @@ for (const [label, manager, object] of [
       const made = slice(namespace, i, 100);
       const labels = {
         [label]: "web",
-        [LABEL_MANAGED_BY]: manager,
-        [LABEL_SOURCE_CLUSTER]: "c2",
+        [apiKeys.LABEL_MANAGED_BY]: manager,
+        [apiKeys.LABEL_SOURCE_CLUSTER]: "c2",
       };
       const metadata = { ...made.metadata, labels, resourceVersion: "1" };
       sink.changed(`${namespace}/web-${i}`, { ...made, metadata, ports });
