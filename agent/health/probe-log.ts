@@ -42,7 +42,7 @@ interface Calibration {
   readonly isDoubted: boolean;
 }
 
-/** A silent probe: the endpoint is dead, or does not admit nodes. */
+/** A probe that was silent, or a calibration that was refused: the endpoint is dead, or does not admit nodes. */
 interface Doubt {
   readonly groups: readonly Group[];
   readonly begun: number;

@@ -5,8 +5,8 @@ import { type ChainKey, tableOf } from "./object-id.ts";
 const LAST_DIGITS: readonly number[] = [2, 1];
 
 /**
- * VIPs of one chain beyond which those with the same further digit have a chain of their own. By chance, 16,000 VIPs have that many in one; whoever may create Services can
- * choose names whose VIPs end alike, and others' packets must not pass them all, nor their changes write them.
+ * VIPs in one chain. If there are more, those with the same further digit have a chain of their own. By chance, this takes 16,000 VIPs. But whoever may create
+ * Services can choose names whose VIPs end alike: packets to others' VIPs must not pass them all, and changes must not write them all.
  */
 const MOST_VIPS = 64;
 /** XT_EXTENSION_MAXNAMELEN without the terminating zero. */
