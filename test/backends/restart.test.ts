@@ -95,9 +95,10 @@ describe("a restart of the agent", { concurrency: true }, () => {
         await stage.live("10.1.0.12");
         const passes = () => agent.metric("clusterset_agent_sync_duration_seconds_count");
         const repairs = () => agent.metric("clusterset_agent_drift_repairs_total").catch(() => 0);
-        // The pass of the other family may still follow, and so may the removal of the rival.
+        // The pass of the other family may still follow, and so may the removal of the rival, and the first preflight.
         await eventually(async () => {
           assert.match(agent.log, /"evil\/old","msg":"Import was removed"/);
+          await agent.metric("clusterset_agent_preflight_failing");
           const count = await passes();
           await sleep(500);
           assert.equal(await passes(), count);
