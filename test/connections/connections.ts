@@ -177,6 +177,8 @@ interface Sums {
 /** Clients that connect all the time, and print sums every half second: for more connections than lines can be read. */
 export class CountedConnections {
   readonly #clients: Process[] = [];
+  /** Who connects to what, of each client. */
+  readonly #paths: string[] = [];
   readonly #flags: readonly string[];
 
   constructor({ seconds, rate, inFlight, timeout }: CountedPace) {
@@ -188,6 +190,7 @@ export class CountedConnections {
   add(from: Namespace, address: string): void {
     const host = address.includes(":") ? `[${address}]` : address;
     this.#clients.push(from.spawn(request(...this.#flags, `tcp://${host}:80`)));
+    this.#paths.push(`${from.path} to ${address}`);
   }
 
   /** Number of answers so far, by server. */
@@ -210,8 +213,9 @@ export class CountedConnections {
     for (const client of this.#clients) client.signal("SIGTERM");
     await this.ended();
     const sums = this.#clients.map((client): Sums => JSON.parse(client.lines.at(-1) ?? "{}"));
-    for (const { total, answered, errors } of sums) {
-      assert.deepEqual({ answered, errors }, { answered: total, errors: {} });
+    for (const [i, { total, answered, errors }] of sums.entries()) {
+      const path = this.#paths[i];
+      assert.deepEqual({ path, answered, errors }, { path, answered: total, errors: {} });
       assert.ok(total >= least, `only ${total} connections`);
     }
     const total = sums.reduce((all, sum) => all + sum.total, 0);
