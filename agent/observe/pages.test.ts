@@ -5,9 +5,11 @@ import { HttpServer } from "../../common/http.ts";
 import { createLogger } from "../../common/log.ts";
 import type { DestinationCount } from "../backends/backend.ts";
 import type { ImportPlan } from "../plan/import-plan.ts";
+import type { PortReason } from "../plan/virtual-service.ts";
 import { type Finding, failing, ok, unknown } from "../preflight/finding.ts";
 import type { FamilyProgress } from "../sync/agent.ts";
 import { type PageSources, pages } from "./pages.ts";
+import { isServed, nearnessOf, tierRank } from "./tier-page.ts";
 
 const NOW = 100_000;
 const HELD = {
@@ -19,6 +21,16 @@ const HELD = {
 
 function plan(importKey: ImportPlan["importKey"]): ImportPlan {
   return { importKey, reason: "no-vip", vips: [], services: [], excluded: [] };
+}
+
+/** A plan of these ports: name, last part of the IP family, tier and reason of each. */
+function planOf(...ports: readonly (readonly [string, 4 | 6, string, PortReason?])[]): ImportPlan {
+  const services = ports.map(([portName, family, tier, reason = "nearest-ready"], i) => ({
+    ...({ importKey: "demo/serve", portName, protocol: "TCP", port: i } as const),
+    ...({ family: `IPv${family}`, vips: [], endpoints: [], reason } as const),
+    ...(tier !== "" && { tier }),
+  }));
+  return { ...plan("demo/serve"), reason: "programmed", services };
 }
 
 /** The agent's pages, served; gives what reads one. */
@@ -180,4 +192,33 @@ test("what the kernel holds for one import is read on request; an error says why
   ]);
   assert.equal((await get("/kernel/demo/none"))[0], 404);
   assert.equal((await get("/kernel/Demo/serve"))[0], 400);
+});
+
+test("an import is as near as the port that is served from farthest, by the better IP family of each", async (t) => {
+  const nearness = (ports: ImportPlan, within: string, port?: string) => {
+    const found = nearnessOf(ports, port);
+    return found && [found.tier, found.reason, isServed(found, tierRank(within) ?? -1)];
+  };
+  const one = planOf(["a", 4, "local"], ["a", 6, "", "no-endpoint"]);
+  assert.deepEqual(nearness(one, "local"), ["local", "nearest-ready", true]);
+  const two = planOf(["a", 4, "local"], ["b", 4, "global"], ["b", 6, "regional"]);
+  assert.deepEqual(nearness(two, "local"), ["regional", "nearest-ready", false]);
+  assert.deepEqual(nearness(two, "regional"), ["regional", "nearest-ready", true]);
+  assert.deepEqual(nearness(two, "local", "a"), ["local", "nearest-ready", true]);
+  assert.equal(nearness(two, "local", "c"), undefined);
+  const none = planOf(["a", 4, "local"], ["b", 4, "", "no-endpoint"]);
+  assert.deepEqual(nearness(none, "global"), [undefined, "no-endpoint", false]);
+  const silent = planOf(["a", 4, "global", "nearest-unanswering"]);
+  assert.deepEqual(nearness(silent, "global"), ["global", "nearest-unanswering", false]);
+  const own = planOf(["a", 4, "selector-2"]);
+  assert.deepEqual(nearness(own, "selector-1"), ["selector-2", "nearest-ready", false]);
+  assert.deepEqual(nearness(own, "remainder"), ["selector-2", "nearest-ready", true]);
+  const get = await served(t);
+  const [status, text] = await get("/tier/demo/serve");
+  assert.deepEqual([status, JSON.parse(text)], [503, { import: "demo/serve", reason: "no-vip" }]);
+  const codes = ["/tier/demo/nothing", "/tier/demo/serve?within=near", "/tier/Demo/serve"];
+  assert.deepEqual(
+    await Promise.all(codes.map(async (path) => (await get(path))[0])),
+    [404, 400, 400],
+  );
 });

@@ -12,6 +12,7 @@ import type { ImportPlan } from "../plan/import-plan.ts";
 import { type Finding, findingCheck } from "../preflight/finding.ts";
 import { planDocument, planText } from "./plan-document.ts";
 import { type AgentState, liveness, readiness } from "./readiness.ts";
+import { isServed, nearnessOf, tierRank } from "./tier-page.ts";
 
 /** What the pages show. */
 export interface PageSources {
@@ -69,6 +70,7 @@ export function pages(from: PageSources): Route[] {
     { path: "/plan", answer: ({ query }) => allPlans(from, query) },
     { path: "/plan/:namespace/:name", answer: (request) => onePlan(from, request) },
     { path: "/kernel/:namespace/:name", answer: (request) => heldBy(from, request) },
+    { path: "/tier/:namespace/:name", answer: (request) => tierInUse(from, request) },
   ];
 }
 
@@ -132,6 +134,26 @@ async function heldBy(from: PageSources, { parts }: Request): Promise<Reply> {
     return plainText(503, `The kernel cannot be read: ${why}\n`);
   }
 }
+
+/** The tier from which an import is served here, for health checks of what is in front of the cluster: 503 if none, or one farther than `within`. */
+function tierInUse(from: PageSources, { parts, query }: Request): Reply {
+  const key = keyOf(parts);
+  if (key === undefined) return wrongName("/tier");
+  const within = tierRank(query.get("within") ?? "global");
+  if (within === undefined) {
+    const given = JSON.stringify(query.get("within"));
+    return plainText(400, `within=${given}: expected ${orList(TIERS)}.\n`);
+  }
+  if (!from.agent.listed) return plainText(503, "not-listed\n");
+  const plan = from.agent.plan(key);
+  const nearness = plan && nearnessOf(plan, query.get("port") ?? undefined);
+  if (nearness === undefined) return unknown(key);
+  const reply = document("json", `${JSON.stringify(nearness)}\n`);
+  return { ...reply, status: isServed(nearness, within) ? 200 : 503 };
+}
+
+/** Values of `within`. */
+const TIERS = ["local", "regional", "global", "selector-N", "remainder"];
 
 function keyOf([namespace = "", name = ""]: readonly string[]): ObjectKey | undefined {
   return isLabelName(namespace) && isLabelName(name) ? objectKey(namespace, name) : undefined;
