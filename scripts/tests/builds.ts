@@ -8,6 +8,7 @@ import { COMPILED } from "./compiled.ts";
 export type Artefact =
   | "api-server"
   | "kubelets"
+  | "agnhost"
   | "coredns"
   | "helm"
   | "envoy"
@@ -42,6 +43,8 @@ export const STEPS: readonly Step[] = [
   step("kubelets", "go", 120, [BUILD, ...NODE_COMMANDS]),
   step("coredns", "go", 30, [BUILD, "coredns"]),
   step("connector", "go", 2, [BUILD, "connector"]),
+  // The server and client of the install guide.
+  step("agnhost", "go", 40, [BUILD, "agnhost"]),
   step("helm", "go", 89, [BUILD, "helm"]),
   step("envoy", "go", 159, ["test/kubernetes/envoy-gateway/build"]),
   // Downloads; prometheus is in the same package as promtool.
@@ -66,7 +69,7 @@ export const STEPS: readonly Step[] = [
     "other",
     40,
     ["nice", "-n", "10", NODE, "test/e2e/make-ready.ts", "rest"],
-    ["clusters"],
+    ["clusters", "agnhost"],
   ),
 ];
 

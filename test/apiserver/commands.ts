@@ -2,6 +2,7 @@ import { execFileSync } from "node:child_process";
 
 /** Commands that test/kubernetes/build makes. `debian-etcd` is older than what current API servers expect. */
 export type KubernetesCommand =
+  | "agnhost"
   | "connector"
   | "coredns"
   | "debian-etcd"

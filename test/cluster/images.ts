@@ -103,6 +103,9 @@ function digest(hash: ReturnType<typeof createHash>, path: string): void {
 /** The cluster's DNS server, as Kubernetes has it. `join` reads its version from the tag. */
 export const COREDNS_IMAGE = "lab.local/coredns:1.15.0";
 
+/** Kubernetes' server and client for tests, as guides name it. */
+const AGNHOST_IMAGE = "registry.k8s.io/e2e-test-images/agnhost:2.63.0";
+
 /** `serve` and `request`, for connections between pods: `node /app/serve/serve.ts`, `node /app/request/request.ts`. */
 export const PROBE_IMAGE = "lab.local/probe:1";
 
@@ -129,19 +132,32 @@ export async function labImages(): Promise<BuiltImage[]> {
   ];
 }
 
+/** The image of the install guide's server and client. */
+export async function agnhostImage(): Promise<BuiltImage> {
+  return build({
+    tag: AGNHOST_IMAGE,
+    folder: `${FOLDER}/agnhost`,
+    context: [kubernetesCommand("agnhost")],
+    base: await debianImage(),
+  });
+}
+
 /** What Dockerfiles of this repository begin with: `node:24-bookworm-slim`, made of Debian's packages and our Node. */
 export async function nodeImage(): Promise<BuiltImage> {
-  const debian = await build({
-    tag: "docker.io/library/debian:bookworm-slim",
-    folder: `${FOLDER}/debian`,
-    context: [await debianRoot()],
-    isBase: true,
-  });
   return build({
     tag: "docker.io/library/node:24-bookworm-slim",
     folder: `${FOLDER}/node`,
     context: [process.execPath],
-    base: debian,
+    base: await debianImage(),
+    isBase: true,
+  });
+}
+
+async function debianImage(): Promise<BuiltImage> {
+  return build({
+    tag: "docker.io/library/debian:bookworm-slim",
+    folder: `${FOLDER}/debian`,
+    context: [await debianRoot()],
     isBase: true,
   });
 }

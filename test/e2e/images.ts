@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { VERSION } from "../../common/version.ts";
 import { buildProgram, copyNative } from "../../scripts/build/bundle.ts";
-import { type BuiltImage, build, nodeImage } from "../cluster/images.ts";
+import { agnhostImage, type BuiltImage, build, nodeImage } from "../cluster/images.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 
@@ -17,12 +17,13 @@ export async function programImages(): Promise<BuiltImage[]> {
   return programs(await nodeImage(), RELEASE);
 }
 
-/** All images of a release: besides the programs, the server and the client of the guide for drills. */
+/** All images of a release, and what guides run besides the programs: the server and the client of the guide for drills, and of the install guide. */
 export async function productImages(): Promise<BuiltImage[]> {
   const base = await nodeImage();
   // Those of demos and drills have nothing that is to be built before.
   const demo = (name: string) => image(name, RELEASE, `images/${name}`, base);
-  return [...(await programImages()), await demo("serve"), await demo("request")];
+  const ours = [...(await programImages()), await demo("serve"), await demo("request")];
+  return [...ours, await agnhostImage()];
 }
 
 /** The images of the next release: the same sources, whose programs report its version. */
