@@ -6,7 +6,7 @@ export const AGENT_EDITS: readonly Edit[] = [
   ...podEdits(
     "agent",
     `          resources:
-            # 78 MB at rest, 180 MB with 10,000 services (docs/BENCHMARKS.md); iptables-restore needs memory in addition.
+            # 80 MB at rest, 200 to 250 MB with 10,000 services (docs/BENCHMARKS.md); iptables-restore needs memory in addition.
             requests: { cpu: 50m, memory: 128Mi }
             limits: { memory: 768Mi }
 `,
