@@ -44,16 +44,6 @@ test("without a connection only --ctstate can match, as in xt_conntrack", () => 
   assert.equal(asked("! --ctstate DNAT", "INVALID"), "dropped");
 });
 
-test("after a goto, evaluation continues behind the last jump, or with the policy", () => {
-  const tail = "-A FORWARD -j DROP";
-  assert.deepEqual(fates(forward("-A FORWARD -g A", tail)), ["untouched"]);
-  const nested = ["-A A -g B", "-A A -j ACCEPT", "-A FORWARD -j A", tail];
-  assert.deepEqual(fates(forward(...nested)), ["dropped"]);
-  assert.deepEqual(fates(forward("-A B -j RETURN", "-A B -j ACCEPT", ...nested)), ["dropped"]);
-  const policy = forward(":FORWARD DROP [0:0]", "-A FORWARD -g A", "-A FORWARD -j ACCEPT");
-  assert.deepEqual(fates(policy), ["dropped"]);
-});
-
 test("the tracer throws at an unknown rule, and at text that iptables rejects", () => {
   const rule = (text: string) => () => tablesOf(`*nat\n-A OUTPUT ${text}\nCOMMIT\n`);
   assert.throws(rule("-j MARK --set-xmark 0x4000/0x4000"), UnknownGrammar);
