@@ -3,14 +3,21 @@ import { type Clock, sleep } from "../../common/clock.ts";
 import type { Source, SourceEvents } from "../sources/source.ts";
 import { AnsweredClients } from "./answered-clients.ts";
 import { Detector } from "./detector.ts";
-import { type Answered, type Evidence, isLate, LOOK_MS, type Overdue } from "./evidence.ts";
+import {
+  type Answered,
+  type Evidence,
+  isLate,
+  LOOK_MS,
+  type Overdue,
+  type TcpEndpoint,
+} from "./evidence.ts";
 import type { HealthEvents } from "./health-events.ts";
 import { type Probe, ProbeLog } from "./probe-log.ts";
 import { UPLINK_MS, Uplink } from "./uplink.ts";
 import { elementsOf, endpointName, expiryOf } from "./verdict.ts";
 import { VerdictEnds } from "./verdict-ends.ts";
 import { Verdicts } from "./verdicts.ts";
-import type { Group, WatchedEndpoints } from "./watched-endpoints.ts";
+import type { Group, Member, WatchedEndpoints } from "./watched-endpoints.ts";
 
 /** What the source needs. */
 export interface HealthOptions {
@@ -245,9 +252,15 @@ function calibrate(
 ): number {
   const latest = answered.filter(({ age }) => age < LATELY_MS);
   const groups = latest.length === 0 ? [] : watched.groupsOf(latest);
-  const due = probes.due(
-    groups.filter((group) => latest.some((one) => mayShow(one, group, watched))),
-  );
+  // Looked up by the members of a group: a tenant may have thousands of both.
+  const places = new Map([...new Set(latest.map(endpointName))].map((name, i) => [name, i]));
+  const placeOf = (one: TcpEndpoint) => places.get(endpointName(one)) ?? 0;
+  // Policies exempt a pod's own node: a probe from there says nothing about other nodes.
+  const mayShow = (cluster: string, one: Member) =>
+    places.has(endpointName(one)) && !one.isHere && watched.mayProbe(cluster, one);
+  const showing = ({ cluster, members }: Group) =>
+    members.values().filter((one) => mayShow(cluster, one));
+  const due = probes.due(groups.filter((group) => !showing(group).next().done));
   const perCluster = new Map<string, number>();
   let begun = 0;
   for (const group of due) {
@@ -255,10 +268,10 @@ function calibrate(
     if (count >= MOST_CALIBRATIONS.ofCluster) continue;
     if (begun >= MOST_CALIBRATIONS.all) break;
     // Each in turn: a node's firewall may reject what others admit. What was contradicted is tried again first.
-    const [endpoint] = latest
-      .filter((one) => mayShow(one, group, watched) && !probes.isPending(one))
-      .toSorted((a, b) => probes.probedAt(a) - probes.probedAt(b))
-      .toSorted((a, b) => Number(probes.isDoubted(b)) - Number(probes.isDoubted(a)));
+    const [endpoint] = [...showing(group).filter((one) => !probes.isPending(one))]
+      .sort((a, b) => placeOf(a) - placeOf(b))
+      .sort((a, b) => probes.probedAt(a) - probes.probedAt(b))
+      .sort((a, b) => Number(probes.isDoubted(b)) - Number(probes.isDoubted(a)));
     if (endpoint === undefined) continue;
     perCluster.set(group.cluster, count + 1);
     begun++;
@@ -268,10 +281,4 @@ function calibrate(
   }
   const isNew = due.some((group) => probes.calibratedAt(group) === Number.NEGATIVE_INFINITY);
   return isNew || groups.length === 0 ? CHECK_MS.first : CHECK_MS.next;
-}
-
-function mayShow(one: Answered, { cluster, members }: Group, watched: WatchedEndpoints): boolean {
-  const member = members.get(endpointName(one));
-  // Policies exempt a pod's own node: a probe from there says nothing about other nodes.
-  return member !== undefined && !member.isHere && watched.mayProbe(cluster, one);
 }

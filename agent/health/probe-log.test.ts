@@ -28,6 +28,7 @@ test("a namespace with thousands of groups takes neither the turn nor the place 
   assert.deepEqual(log.due([web]), []);
   await log.calibrate(ENDPOINT, "c2", greedy);
   assert.equal(log.reachOf(web), "works");
+  assert.equal(log.reachOf(groupOf("shop", 1)), "assumed", "as its cluster");
   assert.equal(log.due(greedy).length, 5_000 - 4_096 + 1, "others have the rest");
   clock.advance(60_000);
   assert.equal(log.due([...greedy, web]).indexOf(web), 1);
@@ -42,4 +43,10 @@ test("of thousands of blind clusters that a namespace invents, some are reported
     log.observe([{ ...ENDPOINT, age, clients: [] } as never], [], () => false);
   }
   assert.deepEqual([log.blind.size, log.blind.has("c2")], [64, true]);
+  const [first = groupOf("evil"), other] = [invented[0], groupOf("shop", 1, "x0")];
+  assert.equal(log.reachOf(other), "blind", "as the other group of its cluster");
+  const more = Array.from({ length: 4_096 }, (_, i) => ({ ...first, name: `${i}` }));
+  const { log: full } = logOf("accepted");
+  await full.calibrate(ENDPOINT, "x0", [first, ...more.map((one) => ({ ...one, cluster: "x" }))]);
+  assert.equal(full.reachOf(other), "unknown", "its only group was forgotten");
 });

@@ -232,9 +232,9 @@ export class ProbeLog {
     const own = this.#calibrations.get(group);
     if (own !== undefined) return own.works ? (own.isDoubted ? "assumed" : "works") : "blind";
     if (group.isOwn) return "unknown";
-    const others = this.#calibrations.all.filter(({ cluster }) => cluster === group.cluster);
-    if (others.length === 0) return "unknown";
-    return others.every(({ works }) => works) ? "assumed" : "blind";
+    const { working, blind } = this.#calibrations.countOf(group.cluster);
+    if (blind > 0) return "blind";
+    return working > 0 ? "assumed" : "unknown";
   }
 
   /** True if clients reach a group of which probes get no answer: its own calibration has shown it. */
@@ -242,21 +242,19 @@ export class ProbeLog {
     return this.#calibrations.get(group)?.works === false;
   }
 
-  /** False if probes may not reach a group that clients reach: it was not calibrated yet, or that was silent. */
-  mayReach(group: Group, answered: readonly Answered[]): boolean {
+  /** False if probes may not reach a group that clients reach: it was not calibrated yet, or that was silent. `answered`: names of endpoints that have answered clients. */
+  mayReach(group: Group, answered: ReadonlySet<string>): boolean {
     const reach = this.reachOf(group);
     if (reach === "works" || reach === "blind") return reach === "works";
-    const isDoubted = this.#doubts
-      .values()
-      .some((one) => one.isCalibration && one.groups.some(({ name }) => name === group.name));
-    return !isDoubted && !answered.some((one) => group.members.has(endpointName(one)));
+    const isDoubted = group.members.keys().some((one) => this.#doubts.get(one)?.isCalibration);
+    return !isDoubted && answered.isDisjointFrom(group.members);
   }
 
   /** The best reach of a cluster's groups. */
   reachOfCluster(cluster: string): Reach {
-    const all = this.#calibrations.all.filter((one) => one.cluster === cluster);
-    if (all.some(({ works }) => works)) return "works";
-    return all.length > 0 ? "blind" : "unknown";
+    const { working, blind } = this.#calibrations.countOf(cluster);
+    if (working > 0) return "works";
+    return blind > 0 ? "blind" : "unknown";
   }
 
   /** When a group was calibrated; -Infinity if it was not, or if its endpoints are others by now. */
@@ -273,8 +271,10 @@ export class ProbeLog {
   due(groups: readonly Group[]): Group[] {
     const before = this.#clock.now() - CALIBRATION_MS;
     const due = groups
-      .filter((group) => this.calibratedAt(group) <= before)
-      .toSorted((a, b) => this.calibratedAt(a) - this.calibratedAt(b));
+      .map((group) => ({ group, at: this.calibratedAt(group) }))
+      .filter(({ at }) => at <= before)
+      .toSorted((a, b) => a.at - b.at)
+      .map(({ group }) => group);
     return inTurns(Map.groupBy(due, ({ namespace }) => namespace).values());
   }
 
@@ -302,9 +302,14 @@ export class ProbeLog {
   }
 }
 
+/** Calibrations of a cluster, by what they found. */
+type Counts = Record<"working" | "blind", number>;
+
 /** The latest calibrations, `MOST_REMEMBERED` at most. Beyond, the namespace with the most of them loses its oldest one, so that it takes no place of others. */
 class Calibrations {
   readonly #byNamespace = new Map<string, Map<string, Calibration>>();
+  /** By cluster. Counted as they change: thousands of groups are evaluated with each check. */
+  readonly #counts = new Map<string, Counts>();
   #size = 0;
 
   /** By namespace. */
@@ -312,8 +317,8 @@ class Calibrations {
     return [...this.#byNamespace.values()].map((one) => [...one.values()]);
   }
 
-  get all(): Calibration[] {
-    return this.lists.flat();
+  countOf(cluster: string): Readonly<Counts> {
+    return this.#counts.get(cluster) ?? { working: 0, blind: 0 };
   }
 
   get({ namespace, name }: Group): Calibration | undefined {
@@ -323,14 +328,30 @@ class Calibrations {
   set({ namespace, name }: Group, calibration: Calibration): void {
     const own = this.#byNamespace.get(namespace) ?? new Map<string, Calibration>();
     this.#byNamespace.set(namespace, own);
-    if (!own.delete(name)) this.#size++;
+    this.#delete(own, name);
     own.set(name, calibration);
+    this.#count(calibration, 1);
     if (this.#size <= MOST_REMEMBERED) return;
     const [owner, most] = this.#byNamespace
       .entries()
       .reduce((a, b) => (b[1].size > a[1].size ? b : a));
-    for (const oldest of most.keys().take(1)) if (most.delete(oldest)) this.#size--;
+    for (const oldest of most.keys().take(1)) this.#delete(most, oldest);
     if (most.size === 0) this.#byNamespace.delete(owner);
+  }
+
+  #delete(own: Map<string, Calibration>, name: string): void {
+    const calibration = own.get(name);
+    if (calibration === undefined) return;
+    own.delete(name);
+    this.#count(calibration, -1);
+  }
+
+  #count({ cluster, works }: Calibration, by: 1 | -1): void {
+    this.#size += by;
+    const { working, blind } = this.countOf(cluster);
+    const counts = works ? { working: working + by, blind } : { working, blind: blind + by };
+    if (counts.working + counts.blind === 0) this.#counts.delete(cluster);
+    else this.#counts.set(cluster, counts);
   }
 }
 

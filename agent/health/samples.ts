@@ -81,10 +81,11 @@ export class Samples {
     const except = new Set([...suspects.map(endpointName), ...namesIn(verdicts.silence)]);
     const witnesses = this.#witnessesOf(cluster, suspects, answered, watched);
     for (const one of witnesses) except.add(endpointName(one));
+    const names = new Set(answered.map(endpointName));
     const samples = watched
       .sample(cluster, MOST.samples + more - witnesses.length, except)
       .filter((one) => !probes.isClosed(one))
-      .filter((one) => watched.groupsOf([one]).some((group) => probes.mayReach(group, answered)));
+      .filter((one) => watched.groupsOf([one]).some((group) => probes.mayReach(group, names)));
     return [...witnesses, ...samples];
   }
 

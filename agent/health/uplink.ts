@@ -65,11 +65,12 @@ export class Uplink {
     const last = this.#samples.get(cluster);
     if (last !== undefined && now - last.begun < LATELY_MS) return last;
     if (probes.reachOfCluster(cluster) === "blind") return undefined;
+    const names = new Set(answered.map(endpointName));
     const endpoints = watched
       .sample(cluster, MOST_SAMPLED, silent)
       .map((one) => ({ one, groups: watched.groupsOf([one]) }))
       .filter(({ one }) => !probes.isClosed(one))
-      .filter(({ groups }) => groups.some((group) => probes.mayReach(group, answered)));
+      .filter(({ groups }) => groups.some((group) => probes.mayReach(group, names)));
     if (endpoints.length === 0) return undefined;
     const results = endpoints.map(({ one, groups }) => probes.probe(one, cluster, groups));
     const end = Promise.all(results).then((all) => {

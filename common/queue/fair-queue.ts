@@ -47,11 +47,16 @@ export class FairQueue<Key> {
     this.#queues.set(source, owners.set(owner, (owners.get(owner) ?? new Set()).add(key)));
   }
 
-  /** Removes and returns the next key that can be taken; undefined if there is none. */
-  take(canTake: (key: Key) => boolean): Waiting<Key> | undefined {
+  /** Removes and returns the next key that can be taken; undefined if there is none. `mayBegin`: the same for all keys of an owner. */
+  take(
+    canTake: (key: Key) => boolean,
+    mayBegin: (key: Key) => boolean = () => true,
+  ): Waiting<Key> | undefined {
     for (const source of this.#turns()) {
       const owners = this.#queues.get(source) ?? new Map<string, Set<Key>>();
       for (const [owner, keys] of owners) {
+        const [first] = keys;
+        if (first === undefined || !mayBegin(first)) continue;
         const key = keys.values().find(canTake);
         if (key === undefined) continue;
         const since = this.#since.get(key) ?? 0;

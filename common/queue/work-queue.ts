@@ -1,3 +1,4 @@
+import { mayTake } from "../../api/fair-share.ts";
 import { type BackoffBounds, backoff, spreadRetryAfter } from "../backoff.ts";
 import type { Cancel, Clock } from "../clock.ts";
 import { ApiFault } from "../kubernetes/api-fault.ts";
@@ -13,6 +14,8 @@ export interface WorkQueueOptions<Key> {
   readonly causeOf?: (key: Key, fault: ApiFault) => string;
   /** Keys that take turns with others, and whose attempts hang or are slow together, such as those of a namespace with a webhook that does not answer. Absent: all. */
   readonly groupOf?: (key: Key) => string;
+  /** Whose workers a key takes, such as its namespace's; the same for all keys of a group. An owner alone leaves some to others (`mayTake`). Absent: as `groupOf`. */
+  readonly ownerOf?: (key: Key) => string;
   /** Maximum concurrent reconciles. */
   readonly workers: number;
   readonly clock: Clock;
@@ -68,6 +71,7 @@ export class WorkQueue<Key> {
   /** Waiting keys. Some may still be in progress. */
   readonly #due: FairQueue<Key>;
   readonly #hanging: Hanging<Key>;
+  readonly #ownerOf: (key: Key) => string;
   /** Waiting keys by class of `Hanging`, of which enough are in progress. */
   readonly #parked = new Map<string, Map<Key, Waiting<Key>>>();
   /** Keys in progress, and since when they were waiting. */
@@ -80,7 +84,8 @@ export class WorkQueue<Key> {
 
   constructor(options: WorkQueueOptions<Key>) {
     this.#options = options;
-    const { clock, groupOf = () => "", workers } = options;
+    const { clock, groupOf = () => "", ownerOf = groupOf, workers } = options;
+    this.#ownerOf = ownerOf;
     this.#due = new FairQueue(groupOf);
     this.#hanging = new Hanging(clock, groupOf, workers);
   }
@@ -180,7 +185,12 @@ export class WorkQueue<Key> {
       for (const key of [...keys.keys()]) this.#unpark(key);
     }
     while (this.#working.size < this.#options.workers) {
-      const next = this.#unparked() ?? this.#due.take((key) => !this.#working.has(key));
+      const next =
+        this.#unparked() ??
+        this.#due.take(
+          (key) => !this.#working.has(key),
+          (key) => this.#mayBegin(key),
+        );
       if (next === undefined) return;
       const theirs = this.#hanging.classOf(next.key);
       if (theirs !== undefined && this.#hanging.isFull(next.key, this.#working.keys())) {
@@ -193,11 +203,19 @@ export class WorkQueue<Key> {
     }
   }
 
+  /** False while the key's owner has so many workers that the others are for other owners: its attempts may be the first ones that hang. */
+  #mayBegin(key: Key): boolean {
+    const owner = this.#ownerOf(key);
+    const held = [...this.#working.keys()].filter((one) => this.#ownerOf(one) === owner).length;
+    return mayTake(held, this.#options.workers - this.#working.size);
+  }
+
   /** The next key of a class that has a free worker, in turns. */
   #unparked(): Waiting<Key> | undefined {
     for (const [name, keys] of this.#parked) {
       const [next] = keys.values();
       if (next === undefined || this.#hanging.isFull(next.key, this.#working.keys())) continue;
+      if (!this.#mayBegin(next.key)) continue;
       keys.delete(next.key);
       this.#parked.delete(name);
       if (keys.size > 0) this.#parked.set(name, keys);

@@ -33,6 +33,7 @@ export class ReconcileQueue {
         reconcile: (task) => this.#reconcile(task),
         causeOf,
         groupOf,
+        ownerOf: (task) => namesOf(partsOf(task).key).namespace,
         workers: WORKERS,
         clock,
         random,
