@@ -50,11 +50,16 @@ function findingsBetween(one: CheckedCluster, other: CheckedCluster, set: Checke
   const contexts = [one.context, other.context];
   return entriesOf<keyof typeof PAIR_CHECKS, PairCheck>(PAIR_CHECKS).flatMap(
     ([check, { question, advice, evaluate }]) => {
-      const outcomes = evaluate(one, other, set);
-      const all = outcomes.length > 0 ? outcomes : [ok()];
-      return all.map((outcome) => findingOf({ contexts, check, question }, outcome, advice));
+      return shownOf(evaluate(one, other, set)).map((outcome) =>
+        findingOf({ contexts, check, question }, outcome, advice),
+      );
     },
   );
+}
+
+/** A check without a problem passed. A check that does not concern a cluster is not shown. */
+function shownOf(outcomes: readonly Outcome[] | undefined): readonly Outcome[] {
+  return outcomes?.length === 0 ? [ok()] : (outcomes ?? []);
 }
 
 function entriesOf<Name extends string, Row>(rows: Readonly<Record<Name, Row>>): [Name, Row][] {
