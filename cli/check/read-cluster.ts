@@ -87,7 +87,7 @@ export async function readChecked(
 }
 
 /** The clusters with what they are or become in the clusterset. PURE. */
-export function placed<One extends ReadCluster>(
+export function placed<One extends Omit<ReadCluster, "on">>(
   clusters: readonly One[],
   flags: MemberFlags,
   hub: HubFacts | undefined,

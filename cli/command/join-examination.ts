@@ -1,5 +1,5 @@
 import { VERSION } from "../../common/version.ts";
-import { findingsOf, findingText } from "../check/findings.ts";
+import { type Finding, findingsOf, findingText } from "../check/findings.ts";
 import { placed, readChecked } from "../check/read-cluster.ts";
 import { trustedFor, whyUnreachable } from "../clusters/api-address.ts";
 import type { Cluster } from "../clusters/cluster.ts";
@@ -55,9 +55,12 @@ export async function examined(
     ),
   );
   const textsOf = (severity: Severity) =>
-    findings.filter((one) => one.severity === severity).map(findingText);
+    findings
+      .filter((one) => one.result === "failing" && one.severity === severity)
+      .map(findingText);
   const faults = [...unknownContexts(clusters, flags), ...textsOf("fault"), ...unknown];
   for (const warning of textsOf("warning")) terminal.note(printable`warning: ${warning}\n`);
+  for (const note of unknownNotes(findings)) terminal.note(printable`${note}\n`);
   for (const fault of faults) terminal.note(printable`error: ${fault}\n`);
   if (faults.length > 0) return undefined;
   const members = checked.flatMap(({ member, on }): OpenMember[] =>
@@ -77,6 +80,16 @@ export async function examined(
         },
       }),
   };
+}
+
+/** Names of checks that could not find out, a sentence for each cluster: a join does not wait for them. */
+function unknownNotes(findings: readonly Finding[]): string[] {
+  const unknown = findings.filter(({ result }) => result === "unknown");
+  const byContexts = Map.groupBy(unknown, ({ contexts }) => contexts.join(", "));
+  return [...byContexts].map(([contexts, all]) => {
+    const names = [...new Set(all.map(({ check }) => check))].join(", ");
+    return `${contexts}: not known: ${names} (kubectl clusterset check says more)`;
+  });
 }
 
 /** A flag for a context that does not join is a mistake in writing. */
