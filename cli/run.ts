@@ -4,6 +4,7 @@ import { ApiFault } from "../common/kubernetes/api-fault.ts";
 import { VERSION } from "../common/version.ts";
 import { ClusterFault } from "./clusters/cluster-fault.ts";
 import { addBundle } from "./command/bundle.ts";
+import { addCheck } from "./command/check.ts";
 import { addCompletion } from "./command/completion.ts";
 import { addDrain } from "./command/drain.ts";
 import { addDrill } from "./command/drill.ts";
@@ -81,7 +82,7 @@ export function createProgram(terminal: Terminal, end: (code: ExitCode) => void)
     // Reported by the caller, which sets the exit code.
     .exitOverride();
   const groups: readonly (readonly [string, readonly (typeof addStatus)[]])[] = [
-    ["Examine:", [addStatus, addExplain, addSimulate, addBundle]],
+    ["Examine:", [addCheck, addStatus, addExplain, addSimulate, addBundle]],
     ["Operate:", [addExport, addDrain, addDrill]],
     ["Install:", [addJoin, addMigrate, addUpgrade, addRotate, addLeave]],
     ["Other:", [addCompletion]],

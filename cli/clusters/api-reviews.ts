@@ -1,4 +1,4 @@
-import { field, fieldAt } from "../../api/parse/fields.ts";
+import { field, fieldAt, textField } from "../../api/parse/fields.ts";
 import type { ApiWrite } from "../../common/kubernetes/api-server.ts";
 import { parseJson } from "../../common/kubernetes/json.ts";
 import { requestBody } from "../../common/kubernetes/request-body.ts";
@@ -19,10 +19,19 @@ export interface Right {
   readonly named?: boolean;
 }
 
-/** Minor version of a cluster's Kubernetes 1. Rejects with an ApiFault. */
-export async function minorVersion(on: Cluster, signal: AbortSignal): Promise<number> {
+/** The version of an API server. */
+export interface ServerVersion {
+  /** Minor version of its Kubernetes 1. */
+  readonly minor: number;
+  /** With the mark of its distribution, such as `v1.33.4-eks-abc`. */
+  readonly gitVersion: string;
+}
+
+/** Reads the version of an API server. Rejects with an ApiFault. */
+export async function serverVersion(on: Cluster, signal: AbortSignal): Promise<ServerVersion> {
   const version = await answer(on, "/version", signal);
-  return Number.parseInt(String(field(version, "minor")), 10);
+  const minor = Number.parseInt(String(field(version, "minor")), 10);
+  return { minor, gitVersion: textField(version, "gitVersion") ?? `v1.${minor}` };
 }
 
 /**

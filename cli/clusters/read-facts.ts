@@ -29,7 +29,7 @@ import type { RegistryMode } from "../install/manifests.ts";
 import type { ClusterFacts, HubFacts, KnownPeer } from "../install/members.ts";
 import { aroundNodes, type FoundRanges, rangesIn } from "../install/ranges.ts";
 import { INSTALL_NAMESPACE } from "../install/workloads.ts";
-import { minorVersion } from "./api-reviews.ts";
+import { serverVersion } from "./api-reviews.ts";
 import type { Cluster } from "./cluster.ts";
 import { readDns } from "./read-dns.ts";
 
@@ -40,27 +40,44 @@ const SERVICE_CIDRS = {
   optional: true,
 } as const;
 
-/** Reads all that join, leave, rotate and upgrade look at before they change anything. Rejects with an ApiFault. */
-export async function readFacts(on: Cluster, signal: AbortSignal): Promise<ClusterFacts> {
+/**
+ * Reads all that join, leave, rotate and upgrade look at before they change anything. `listedNodes`: its Nodes, if they are listed already.
+ * Rejects with an ApiFault.
+ */
+export async function readFacts(
+  on: Cluster,
+  signal: AbortSignal,
+  listedNodes: Promise<readonly unknown[]> = on.list(queryOf(NODES)),
+): Promise<ClusterFacts> {
   const own = { namespace: INSTALL_NAMESPACE };
   const name = "clusterset-controller";
-  const [minor, base, properties, nodes, services, configured, programs, secrets, hub, registries] =
-    await Promise.all([
-      minorVersion(on, signal),
-      baseFacts(on),
-      on.list(queryOf(CLUSTER_PROPERTIES, { optional: true })),
-      on.list(queryOf(NODES)),
-      on.list(SERVICE_CIDRS),
-      networkRanges(on),
-      Promise.all([
-        on.objects.get(DEPLOYMENTS, { ...own, name }),
-        on.objects.get(DAEMON_SETS, { ...own, name: "clusterset-agent" }),
-        readDns(on),
-      ]),
-      on.list(queryOf(SECRETS, { ...own, labelSelector: LABEL_PEER })),
-      on.objects.get(SECRETS, { ...own, name: HUB_SECRET }),
-      on.list(queryOf(NAMESPACES, { labelSelector: LABEL_REGISTRY })),
-    ]);
+  const [
+    { minor },
+    base,
+    properties,
+    nodes,
+    services,
+    configured,
+    programs,
+    secrets,
+    hub,
+    registries,
+  ] = await Promise.all([
+    serverVersion(on, signal),
+    baseFacts(on),
+    on.list(queryOf(CLUSTER_PROPERTIES, { optional: true })),
+    listedNodes,
+    on.list(SERVICE_CIDRS),
+    networkRanges(on),
+    Promise.all([
+      on.objects.get(DEPLOYMENTS, { ...own, name }),
+      on.objects.get(DAEMON_SETS, { ...own, name: "clusterset-agent" }),
+      readDns(on),
+    ]),
+    on.list(queryOf(SECRETS, { ...own, labelSelector: LABEL_PEER })),
+    on.objects.get(SECRETS, { ...own, name: HUB_SECRET }),
+    on.list(queryOf(NAMESPACES, { labelSelector: LABEL_REGISTRY })),
+  ]);
   const [controller, agent, dns] = programs;
   const podCidrs = nodes.flatMap((node) => cidrsAt(node, "podCIDRs"));
   const around: FoundRanges | undefined =

@@ -10,8 +10,8 @@ import type { Terminal } from "../terminal.ts";
 export interface Found<Result> {
   /** In the order of the clusters. */
   readonly results: readonly Result[];
-  /** Clusters that failed, which was said. */
-  readonly failed: readonly Cluster[];
+  /** Clusters that failed, and why, which was printed. */
+  readonly failed: readonly { readonly on: Cluster; readonly why: string }[];
 }
 
 /** Options of `inEachCluster`. */
@@ -49,11 +49,11 @@ export async function inEachCluster<Result>(
   await Promise.race([Promise.all(all), enough.promise]);
   const results = resultsSoFar();
   if (isEnough(results)) return { results, failed: [] };
-  const failed: Cluster[] = [];
+  const failed: { readonly on: Cluster; readonly why: string }[] = [];
   for (const cluster of clusters) {
     const outcome = outcomes.get(cluster);
     if (outcome === undefined || "result" in outcome) continue;
-    failed.push(cluster);
+    failed.push({ on: cluster, why: outcome.why });
     note(printable`${label}${cluster.context}: ${outcome.why}\n`);
   }
   return { results, failed };

@@ -1,21 +1,20 @@
-import { LABEL_SERVICE_SLICE } from "../../api/keys.ts";
-import { ApiFault } from "../../common/kubernetes/api-fault.ts";
-import { ENDPOINT_SLICES, queryOf, SERVICE_EXPORTS } from "../../common/kubernetes/kinds.ts";
 import { VERSION } from "../../common/version.ts";
+import { type Finding, findingsOf, findingText } from "../check/findings.ts";
+import { placed, readChecked } from "../check/read-cluster.ts";
 import { trustedFor, whyUnreachable } from "../clusters/api-address.ts";
 import type { Cluster } from "../clusters/cluster.ts";
-import { readFacts, readHub } from "../clusters/read-facts.ts";
-import { chooseDns, dnsNote } from "../install/dns.ts";
-import { findingsOf, rejectedEndpoints, serviceOverlaps } from "../install/findings.ts";
+import { readHub } from "../clusters/read-facts.ts";
+import type { Severity } from "../exit-code.ts";
 import type { JoinSet } from "../install/join.ts";
-import { contradictions, type HubFacts, type Member, membersOf } from "../install/members.ts";
+import type { HubFacts, Member } from "../install/members.ts";
 import { imagesAt } from "../install/workloads.ts";
 import { type Printable, printable } from "../output/printable.ts";
 import { table } from "../output/table.ts";
 import type { Terminal } from "../terminal.ts";
 import { imagesOf } from "./clusterset-flags.ts";
 import { inEachCluster } from "./each-cluster.ts";
-import { type JoinFlags, memberFlags } from "./join-flags.ts";
+import type { JoinFlags } from "./join-flags.ts";
+import { memberFlags } from "./member-flags.ts";
 
 /** A cluster with what it is in the clusterset. */
 export interface OpenMember extends Member {
@@ -36,45 +35,39 @@ export async function examined(
   terminal: Terminal,
 ): Promise<ExaminedSet | undefined> {
   const { clusterset, clustersetCidr, skipManifests = false, dns, dnsImage } = flags;
-  const [{ results: facts, failed }, onHubs] = await Promise.all([
-    inEachCluster(clusters, terminal, (on) => readFacts(on, terminal.signal)),
+  const options = { mostAgents: 0, withRights: false };
+  const [{ results: read, failed }, onHubs] = await Promise.all([
+    inEachCluster(clusters, terminal, (on) => readChecked(on, options, terminal.signal)),
     inEachCluster(onHub === undefined ? [] : [onHub], terminal, readHub),
   ]);
   if (failed.length > 0 || onHubs.failed.length > 0) return undefined;
   const [hub] = onHubs.results;
-  const unnamed = unknownContexts(clusters, flags);
-  const found = membersOf(facts, memberFlags(flags), hub);
-  const set = {
-    ...{ id: clusterset, members: found.members, hub, clustersetCidrs: clustersetCidr },
-    ...{
-      mode: hub === undefined ? ("mesh" as const) : ("hub" as const),
-      manifests: !skipManifests,
-    },
-    dns,
-  };
-  const { faults, warnings } = findingsOf(set);
-  const differences = hub === undefined ? contradictions(found.members, memberFlags(flags)) : [];
+  const given = memberFlags(flags);
+  const checked = placed(read, given, hub);
+  const findings = findingsOf({
+    ...{ clusters: checked, hub, clustersetCidrs: clustersetCidr, flags: given },
+    join: { id: clusterset, manifests: !skipManifests, dns },
+  });
   const images = { ...imagesOf(flags), ...(dnsImage !== undefined && { coredns: dnsImage }) };
-  const unknown = found.members.flatMap(({ context, facts }) =>
+  const unknown = checked.flatMap(({ context, facts }) =>
     imagesAt(VERSION, skipManifests ? {} : facts.images, images).faults.map(
       (fault) => `${context}: ${fault}, or leave its programs as they are (--skip-manifests).`,
     ),
   );
-  const own = [...found.faults, ...faults, ...serviceOverlaps(set), ...differences];
-  const all = [...unnamed, ...own, ...unknown];
-  for (const warning of warnings) terminal.note(printable`warning: ${warning}\n`);
-  for (const fault of all) terminal.note(printable`error: ${fault}\n`);
-  if (all.length > 0) return undefined;
-  const members = found.members.flatMap((member): OpenMember[] => {
-    const on = clusters.find(({ context }) => context === member.context);
-    return on === undefined ? [] : [{ ...member, on }];
-  });
-  const late = await Promise.all([unreachable(members, onHub, hub, flags), rejected(members)]);
-  for (const warning of late.flat()) terminal.note(printable`warning: ${warning}\n`);
-  for (const { context, facts } of members) {
-    const note = dnsNote(context, facts.dns, chooseDns(facts.dns, dns));
-    if (note !== undefined) terminal.note(printable`${note}\n`);
-  }
+  const textsOf = (severity: Severity) =>
+    findings
+      .filter((one) => one.result === "failing" && one.severity === severity)
+      .map(findingText);
+  const faults = [...unknownContexts(clusters, flags), ...textsOf("fault"), ...unknown];
+  for (const warning of textsOf("warning")) terminal.note(printable`warning: ${warning}\n`);
+  for (const note of unknownNotes(findings)) terminal.note(printable`${note}\n`);
+  for (const fault of faults) terminal.note(printable`error: ${fault}\n`);
+  if (faults.length > 0) return undefined;
+  const members = checked.flatMap(({ member, on }): OpenMember[] =>
+    member === undefined ? [] : [{ ...member, on }],
+  );
+  for (const warning of await unreachable(members, onHub, hub, flags))
+    terminal.note(printable`warning: ${warning}\n`);
   terminal.out(membersText(members, terminal));
   return {
     ...{ clusterset, members, dns, manifests: !skipManifests, version: VERSION },
@@ -87,6 +80,16 @@ export async function examined(
         },
       }),
   };
+}
+
+/** Names of checks that could not find out, a sentence for each cluster: a join does not wait for them. */
+function unknownNotes(findings: readonly Finding[]): string[] {
+  const unknown = findings.filter(({ result }) => result === "unknown");
+  const byContexts = Map.groupBy(unknown, ({ contexts }) => contexts.join(", "));
+  return [...byContexts].map(([contexts, all]) => {
+    const names = [...new Set(all.map(({ check }) => check))].join(", ");
+    return `${contexts}: not known: ${names} (kubectl clusterset check says more)`;
+  });
 }
 
 /** A flag for a context that does not join is a mistake in writing. */
@@ -126,29 +129,6 @@ async function unreachable(
       return why === undefined
         ? []
         : [`${context}: ${server} cannot be reached from here: ${why}.`];
-    }),
-  );
-  return found.flat();
-}
-
-/** Endpoints of exported Services that other clusters will reject. Warnings only: the others are used. */
-async function rejected(members: readonly OpenMember[]): Promise<string[]> {
-  const found = await Promise.all(
-    members.map(async (member) => {
-      const { on, context } = member;
-      try {
-        const exports = await on.list(queryOf(SERVICE_EXPORTS, { optional: true }));
-        if (exports.length === 0) return [];
-        const slices = await on.list(
-          queryOf(ENDPOINT_SLICES, { labelSelector: LABEL_SERVICE_SLICE }),
-        );
-        return rejectedEndpoints(member, exports, slices) ?? [];
-      } catch (thrown) {
-        if (!(thrown instanceof ApiFault)) throw thrown;
-        return [
-          `${context}: not known whether other clusters accept the endpoints of its exports: ${thrown.message}`,
-        ];
-      }
     }),
   );
   return found.flat();

@@ -56,7 +56,10 @@ function rotate(
       if (failed.length > 0) return EXIT.failed;
       const hub = onHub && (await readHub(onHub));
       const found = membersOf(facts.map(withAnyRanges), NO_FLAGS, hub);
-      const faults = [...found.faults, ...sameClusters({ members: found.members, hub })];
+      const faults = [
+        ...found.faults.map(({ context, text }) => `${context}: ${text}`),
+        ...sameClusters({ members: found.members, hub }),
+      ];
       for (const fault of faults) note(printable`error: ${fault}\n`);
       if (faults.length > 0) return EXIT.failed;
       const address = onHub && { context: onHub.context, server: onHub.address };

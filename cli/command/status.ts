@@ -1,4 +1,4 @@
-import { type Command, InvalidArgumentError } from "commander";
+import { type Command, InvalidArgumentError, Option } from "commander";
 import { isLabelName } from "../../api/names.ts";
 import { sleep, systemClock } from "../../common/clock.ts";
 import type { Cluster } from "../clusters/cluster.ts";
@@ -37,9 +37,16 @@ export function addStatus(
     .option("-n, --namespace <name>", "imports and exports of this namespace only", label)
     .option("-A, --all-namespaces", "of all namespaces (default)")
     .option("--no-agents", "without the agents' pages: only what Kubernetes says of their pods")
-    .option("--most-agents <number>", "agents of a cluster whose pages are read", count, 100)
+    .addOption(mostAgentsOption())
     .option("-w, --watch", "print what changes, until Ctrl-C")
     .action(async (flags: StatusFlags) => end(await status(flags, terminal)));
+}
+
+/** `--most-agents`. */
+export function mostAgentsOption(): Option {
+  return new Option("--most-agents <number>", "agents of a cluster whose pages are read")
+    .argParser(count)
+    .default(100);
 }
 
 async function status(flags: StatusFlags, terminal: Terminal): Promise<ExitCode> {

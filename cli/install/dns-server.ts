@@ -21,6 +21,8 @@ export interface ClusterDns {
   readonly block?: "serves" | "forwards";
   /** The addresses of NodeLocal DNSCache, which pods ask first; absent if it does not run. */
   readonly cacheAddresses?: readonly string[];
+  /** True: its Corefile has a block for `clusterset.local`. */
+  readonly cacheHasZone?: boolean;
   /** Image of `deploy/coredns/own`; absent if it does not run. */
   readonly ownImage?: string;
 }

@@ -160,10 +160,10 @@ for (const [name, objects, more, choice] of CLUSTERS)
     const { way, reason, forwards } = chooseDns(dns);
     assert.equal([way, reason, ...(forwards ? ["forwards"] : [])].join(" "), choice);
     // A user cannot have a Corefile changed that join would leave.
-    const fault = dnsFault("c1", dns, "existing");
+    const fault = dnsFault(dns, "existing");
     assert.equal(fault === undefined, way === "existing" || reason === "in-use", fault);
     for (const one of ["own", "none", undefined] as const)
-      assert.equal(dnsFault("c1", dns, one), undefined);
+      assert.equal(dnsFault(dns, one), undefined);
   });
 
 test("a user reads why a cluster gets a CoreDNS for the clusterset, and what is left to do", () => {
@@ -171,19 +171,19 @@ test("a user reads why a cluster gets a CoreDNS for the clusterset, and what is 
     { kind: "coredns", image: "coredns:v1.12.1" },
     { kind: "eks", owner: "EKS", image: NEW },
   ] as const;
-  const said = (dns: ClusterDns) => dnsNote("c1", dns, chooseDns(dns)) ?? "";
+  const said = (dns: ClusterDns) => dnsNote(dns, chooseDns(dns)) ?? "";
   assert.match(
     said(old),
-    /^c1: .*: coredns:v1\.12\.1 does not .* 1\.12\.2 does\. Its CoreDNS gets a block/,
+    /^It gets .*: coredns:v1\.12\.1 does not .* 1\.12\.2 does\. Its CoreDNS gets a block/,
   );
   assert.match(
     said(eks),
-    /^c1: .*: EKS overwrites the Corefile\. join prints what you have to add/,
+    /^It gets .*: EKS overwrites the Corefile\. join prints what you have to add/,
   );
   assert.equal(said({ kind: "coredns", image: NEW }), "");
-  assert.match(said({ ...eks, ownImage: NEW }), /^c1: .* has to forward clusterset\.local /);
+  assert.match(said({ ...eks, ownImage: NEW }), / has to forward clusterset\.local /);
   assert.equal(said({ ...old, ownImage: NEW, block: "forwards" }), "");
-  assert.match(dnsFault("c1", old, "existing") ?? "", /^c1: --dns existing .*v1\.12\.1.*--dns own/);
+  assert.match(dnsFault(old, "existing") ?? "", /^--dns existing .*v1\.12\.1.*--dns own/);
 });
 
 const ADDRESS = "10.96.0.53";

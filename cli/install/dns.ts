@@ -65,12 +65,14 @@ export function recognizeDns(objects: DnsObjects): ClusterDns {
   const text = fieldAt(corefile, "data", "Corefile");
   const block = typeof text === "string" ? blockIn(text) : undefined;
   const ownImage = imageOfCoreDns(own);
-  const cacheAddresses = boundAddresses(fieldAt(nodeLocal, "data", "Corefile"));
+  const cache = fieldAt(nodeLocal, "data", "Corefile");
+  const cacheAddresses = boundAddresses(cache);
   return {
     ...kindOf(objects, typeof text === "string" ? text : undefined),
     ...(image !== undefined && { image }),
     ...(block !== undefined && { block }),
     ...(cacheAddresses !== undefined && { cacheAddresses }),
+    ...(typeof cache === "string" && hasOtherBlock(cache) && { cacheHasZone: true }),
     ...(ownImage !== undefined && { ownImage }),
   };
 }
@@ -152,30 +154,26 @@ function isUsable(reason: DnsReason): boolean {
 }
 
 /** A sentence if the user requests the cluster's CoreDNS where its Corefile must stay as it is; else undefined. PURE. */
-export function dnsFault(
-  context: string,
-  dns: ClusterDns,
-  requested: DnsWay | undefined,
-): string | undefined {
+export function dnsFault(dns: ClusterDns, requested: DnsWay | undefined): string | undefined {
   const reason = whyExisting(dns);
   if (requested !== "existing" || isUsable(reason)) return undefined;
-  return `${context}: --dns existing is not possible: ${reasonText(dns, reason)}. Give --dns own, or --dns none and serve the names yourself (docs/guides/dns.md).`;
+  return `--dns existing is not possible: ${reasonText(dns, reason)}. Give --dns own, or --dns none and serve the names yourself (docs/guides/dns.md).`;
 }
 
 /** A sentence about a cluster that gets a CoreDNS for the clusterset; undefined for others. PURE. */
-export function dnsNote(context: string, dns: ClusterDns, choice: DnsChoice): string | undefined {
+export function dnsNote(dns: ClusterDns, choice: DnsChoice): string | undefined {
   const { way, reason, forwards } = choice;
   if (way !== "own") return undefined;
   // A join that broke off has not printed what is to be added.
   if (dns.ownImage !== undefined)
     return forwards
       ? undefined
-      : `${context}: the cluster's DNS server, as you configure it, has to forward clusterset.local to its CoreDNS for the clusterset (docs/guides/dns.md).`;
+      : `The cluster's DNS server, as you configure it, has to forward clusterset.local to its CoreDNS for the clusterset (docs/guides/dns.md).`;
   const why = reason === "requested" ? "" : `: ${reasonText(dns, reason)}`;
   const next = forwards
     ? "Its CoreDNS gets a block that forwards to it"
     : "join prints what you have to add to the cluster's DNS server";
-  return `${context}: gets a CoreDNS of its own for clusterset.local${why}. ${next} (docs/guides/dns.md).`;
+  return `It gets a CoreDNS of its own for clusterset.local${why}. ${next} (docs/guides/dns.md).`;
 }
 
 function reasonText({ image = "", owner = "" }: ClusterDns, reason: DnsReason): string {

@@ -64,7 +64,7 @@ test("endpoints of exported Services outside the ranges are counted once each, w
   );
   assert.match(
     said ?? "",
-    /^c1: 2 exported Services have 3 endpoints outside 10\.1\.0\.0\/16, such as 192\.168\.0\.4 of edge\/ingress: /,
+    /^2 exported Services have 3 endpoints outside 10\.1\.0\.0\/16, such as 192\.168\.0\.4 of edge\/ingress: /,
   );
 });
 

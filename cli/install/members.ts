@@ -48,13 +48,20 @@ export interface Member {
   readonly components: readonly string[];
 }
 
-/** The members of some clusters, or what is missing for them, in sentences. PURE. */
+/** What prevents that a cluster is a member, as a sentence. */
+export interface MemberFault {
+  readonly context: string;
+  readonly about: "cluster-id" | "pod-ranges" | "region";
+  readonly text: string;
+}
+
+/** The members of some clusters, or what is missing for them. PURE. */
 export function membersOf(
   clusters: readonly ClusterFacts[],
   flags: MemberFlags,
   hub: HubFacts | undefined,
-): { readonly members: readonly Member[]; readonly faults: readonly string[] } {
-  const faults: string[] = [];
+): { readonly members: readonly Member[]; readonly faults: readonly MemberFault[] } {
+  const faults: MemberFault[] = [];
   const members: Member[] = [];
   for (const facts of clusters) {
     const { context } = facts;
@@ -62,9 +69,8 @@ export function membersOf(
     const declared = hub === undefined ? facts.declared?.endpointCidrs : hub.members.get(id);
     const ranges = rangesOf(facts, flags, declared);
     if (ranges === undefined) {
-      faults.push(
-        `${context}: the ranges of its pods are unknown: no Node has podCIDRs, and no known network plugin was found. Give --endpoint-cidrs ${context}=RANGES.`,
-      );
+      const text = `The ranges of its pods are unknown: no Node has podCIDRs, and no known network plugin was found. Give --endpoint-cidrs ${context}=RANGES.`;
+      faults.push({ context, about: "pod-ranges", text });
       continue;
     }
     const region = regionOf(facts, flags, faults);
@@ -79,40 +85,39 @@ export function membersOf(
 }
 
 /**
- * What members of a mesh say of others and what these say of themselves, where it differs and no flag decides, in sentences. The
+ * What other members of a mesh have noted of one, where it differs from what it states itself and no flag decides, in sentences. The
  * operator has to see it: one of them is wrong, or an earlier join had other flags. PURE.
  */
 export function contradictions(
+  member: Member,
   members: readonly Member[],
-  { apiServer, endpointCidrs }: MemberFlags,
+  { apiServer, endpointCidrs }: Pick<MemberFlags, "apiServer" | "endpointCidrs">,
 ): string[] {
-  return members.flatMap((member) => {
-    const { context, id, server } = member;
-    const said = members.flatMap(({ context: by, facts }) =>
-      facts.peers.filter(({ cluster }) => cluster === id).map((peer) => ({ by, peer })),
+  const { context, id, server } = member;
+  const noted = members.flatMap(({ context: by, facts }) =>
+    facts.peers.filter(({ cluster }) => cluster === id).map((peer) => ({ by, peer })),
+  );
+  const differing = (name: string, flag: string, own: string, of: (peer: KnownPeer) => string) =>
+    noted.flatMap(({ by, peer }) =>
+      of(peer) === own
+        ? []
+        : `${by} has ${of(peer)} as its ${name}, but ${context} itself has ${own}. Find out why, and give ${flag}.`,
     );
-    const differing = (name: string, flag: string, own: string, of: (peer: KnownPeer) => string) =>
-      said.flatMap(({ by, peer }) =>
-        of(peer) === own
-          ? []
-          : `${context}: ${by} has ${of(peer)} as its ${name}, but ${context} itself has ${own}. Find out why, and give ${flag}.`,
-      );
-    return [
-      ...(apiServer.has(context)
-        ? []
-        : differing("API server", `--api-server ${context}=URL`, sameUrl(server), (peer) =>
-            sameUrl(peer.server ?? server),
-          )),
-      ...(endpointCidrs.has(context)
-        ? []
-        : differing(
-            "ranges",
-            `--endpoint-cidrs ${context}=RANGES`,
-            sameRanges(member.endpointCidrs),
-            (peer) => sameRanges(peer.endpointCidrs ?? "(none)"),
-          )),
-    ];
-  });
+  return [
+    ...(apiServer.has(context)
+      ? []
+      : differing("API server", `--api-server ${context}=URL`, sameUrl(server), (peer) =>
+          sameUrl(peer.server ?? server),
+        )),
+    ...(endpointCidrs.has(context)
+      ? []
+      : differing(
+          "ranges",
+          `--endpoint-cidrs ${context}=RANGES`,
+          sameRanges(member.endpointCidrs),
+          (peer) => sameRanges(peer.endpointCidrs ?? "(none)"),
+        )),
+  ];
 }
 
 /** One spelling for each URL, and for each list of ranges. */
@@ -127,28 +132,31 @@ function sameRanges(text: string): string {
     : rangesText(ranges.toSorted((a, b) => (a.text < b.text ? -1 : 1)));
 }
 
-function idOf(facts: ClusterFacts, flags: MemberFlags, faults: string[]): string {
+function idOf(facts: ClusterFacts, flags: MemberFlags, faults: MemberFault[]): string {
   const { context, clusterId } = facts;
   const flag = flags.id.get(context);
   if (clusterId !== undefined && flag !== undefined && flag !== clusterId) {
-    faults.push(
-      `${context}: its ID is ${clusterId}, and --id says ${flag}. A member cannot change its ID: let it leave first.`,
-    );
+    const text = `Its ID is ${clusterId}, and --id says ${flag}. A member cannot change its ID: let it leave first.`;
+    faults.push({ context, about: "cluster-id", text });
   }
   const id = clusterId ?? flag ?? context;
   if (!isClusterId(id)) {
-    faults.push(`${context}: ${id} is not a cluster ID (one DNS label). Give --id ${context}=ID.`);
+    const text = `${id} is not a cluster ID (one DNS label). Give --id ${context}=ID.`;
+    faults.push({ context, about: "cluster-id", text });
   }
   return id;
 }
 
-function regionOf(facts: ClusterFacts, flags: MemberFlags, faults: string[]): string | undefined {
+function regionOf(
+  facts: ClusterFacts,
+  flags: MemberFlags,
+  faults: MemberFault[],
+): string | undefined {
   const { context, region, nodeRegions } = facts;
   const given = flags.region.get(context) ?? region;
   if (given === undefined && nodeRegions.length > 1) {
-    faults.push(
-      `${context}: its Nodes are in regions ${nodeRegions.join(", ")}. Give --region ${context}=REGION.`,
-    );
+    const text = `Its Nodes are in regions ${nodeRegions.join(", ")}. Give --region ${context}=REGION.`;
+    faults.push({ context, about: "region", text });
   }
   return given ?? nodeRegions[0];
 }

@@ -68,6 +68,11 @@ export function outsideOf(declared: string, addresses: readonly string[]): strin
   });
 }
 
+/** Ranges of one owner. PURE. */
+export function owned(owner: string, ranges: readonly Cidr[]): OwnedRange[] {
+  return ranges.map((range) => ({ owner, range }));
+}
+
 /** Pairs of ranges with different owners that share addresses, as sentences. PURE. */
 export function overlapsAmong(ranges: readonly OwnedRange[]): string[] {
   return ranges.flatMap((one, i) =>

@@ -155,7 +155,8 @@ async function controllersOf(
   );
 }
 
-async function agentsOf(
+/** The pods of agents, with the pages of `most` of them. Rejects with an ApiFault. */
+export async function agentsOf(
   cluster: Cluster,
   most: number,
   slots: Slots,

@@ -41,7 +41,11 @@ export interface AgentsStatus {
 const LONGEST_WAIT_SECONDS = 5;
 
 /** The agents of a context. PURE. */
-export function agentsStatus({ agents, desiredAgents, unread }: ContextReading): AgentsStatus {
+export function agentsStatus({
+  agents,
+  desiredAgents,
+  unread,
+}: Pick<ContextReading, "agents" | "desiredAgents" | "unread">): AgentsStatus {
   const all = agents.map(agentStatus);
   const count = (...states: readonly AgentStatus["state"][]) =>
     all.filter(({ state }) => states.includes(state)).length;
@@ -74,7 +78,6 @@ function agentStatus(reading: AgentReading): AgentStatus {
     return { ...place, state: "unknown", ...unread, findings: [], severity: "warning" };
   }
   const failing = page.checks.filter(({ state }) => state === "failing");
-  const isRemark = ({ name }: NodeCheck) => /^(preflight-|health$|backend-)/.test(name);
   const findings = failing.filter(isRemark);
   const common = { ...place, findings, version: page.version, backend: page.backend };
   const fault = failing.find((one) => !isRemark(one) && !one.name.startsWith("source-"));
@@ -89,6 +92,11 @@ function agentStatus(reading: AgentReading): AgentStatus {
     return { ...common, state: "behind", detail: waits, severity: "warning" };
   }
   return { ...common, state: "in-sync", severity: findings.length > 0 ? "warning" : "well" };
+}
+
+/** True for a check of the node: if it fails, the agent works, but some traffic may not. PURE. */
+export function isRemark({ name }: NodeCheck): boolean {
+  return /^(preflight-|health$|backend-)/.test(name);
 }
 
 function textOf(check: NodeCheck | undefined): Pick<AgentStatus, "reason" | "detail"> {

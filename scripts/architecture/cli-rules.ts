@@ -62,6 +62,18 @@ export const CLI_RULES: readonly Rule[] = [
     why: "What join, leave, rotate and upgrade make of clusters: desired objects, changes, and what is in the way.",
   },
   {
+    files: ["cli/check/read-cluster.ts"],
+    may: ["./", "api/**", "common/**", "cli/{changes,clusters,install,programs}/**"],
+    pure: false,
+    why: "Reads what checks of clusters need.",
+  },
+  {
+    files: ["cli/check/**"],
+    may: ["./", "api/**", "cli/{install,output,view}/**", "cli/exit-code.ts", "yaml"],
+    pure: true,
+    why: "Checks of clusters, before and after they join: facts in, findings out.",
+  },
+  {
     files: ["cli/migrate/**"],
     may: ["./", "api/**", "controller/allocate/**", "cli/exit-code.ts", "cli/output/**"],
     pure: true,

@@ -204,7 +204,7 @@ test("overlaps are named with their owners, and stop a join", async () => {
   const { code, note } = await set.user.run("join", ...IDS, ...JOIN, ...flags);
   assert.equal(code, 1);
   for (const line of [
-    /^error: 10\.1\.0\.0\/16 \(pods of cluster c1\) overlaps 10\.1\.128\.0\/17 \(pods of cluster c2\)$/m,
+    /^error: 10\.1\.0\.0\/16 \(pods of cluster c1\) overlaps 10\.1\.128\.0\/17 \(pods of cluster c2\)\. /m,
     /10\.3\.0\.0\/16 \(pods of cluster c3\) overlaps 10\.3\.0\.0\/24 \(the ClusterSet CIDR\)/,
     /warning: c2: podCIDRs of Nodes are outside 10\.1\.128\.0\/17, such as 10\.2\.3\.0\/24/,
   ])
@@ -213,15 +213,15 @@ test("overlaps are named with their owners, and stop a join", async () => {
 
 test("a member of another clusterset, another ID and the same cluster twice stop a join", async () => {
   const other = await set.user.run("join", "c1", "c2", "--clusterset", "test", "--yes");
-  assert.match(other.note, /c1: it is a member of clusterset prod, not test/);
+  assert.match(other.note, /c1: It is a member of clusterset prod, not test/);
   const renamed = await set.user.run("join", "c1", "c2", ...JOIN, "--id", "c1=one");
-  assert.match(renamed.note, /c1: its ID is c1, and --id says one/);
+  assert.match(renamed.note, /c1: Its ID is c1, and --id says one/);
   const hub = await set.user.run("join", "c1", "c2", "--hub", "c2", ...JOIN);
   assert.match(hub.note, /c2: the hub is the API server of c2/);
-  assert.match(hub.note, /its controller uses a mesh/);
+  assert.match(hub.note, /Its controller uses a mesh/);
   for (const { code } of [other, renamed, hub]) assert.equal(code, 1);
   const partial = await set.user.run("join", "c1", "c2", ...JOIN);
-  assert.match(partial.note, /warning: c1 has the peer c3, which is not among the contexts/);
+  assert.match(partial.note, /warning: c1: It has the peer c3, which is not among the contexts/);
 });
 
 test("components are added to the programs of one cluster or of all, and stay until a flag names others", async () => {

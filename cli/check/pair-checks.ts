@@ -1,0 +1,123 @@
+import { type Cidr, familiesIn } from "../../api/cidr.ts";
+import { sameClusters } from "../install/findings.ts";
+import { overlapsAmong, owned, rangesIn } from "../install/ranges.ts";
+import { isIn, nameOf, serviceRanges } from "./cluster-checks.ts";
+import { type CheckedCluster, type CheckedSet, fault, type Outcome, warning } from "./finding.ts";
+
+/** A check of two clusters. */
+export interface PairCheck {
+  readonly question: string;
+  /** What to do where it fails. */
+  readonly advice: string;
+  /** Empty: it passed. Undefined: it does not concern them. */
+  readonly evaluate: (
+    one: CheckedCluster,
+    other: CheckedCluster,
+    set: CheckedSet,
+  ) => readonly Outcome[] | undefined;
+}
+
+/** All checks of two clusters, by name. They are shown in this order. PURE. */
+export const PAIR_CHECKS = {
+  identities: {
+    question: "Are they two clusters with two IDs?",
+    advice: "Name one context for each cluster, and give each its own --id CONTEXT=ID.",
+    evaluate: ({ member: one }, { member: other }) =>
+      one === undefined || other === undefined
+        ? []
+        : sameClusters({ members: [one, other], hub: undefined }).map((text) => fault(text)),
+  },
+  "same-clusterset": {
+    question: "Are they members of one clusterset?",
+    advice: "Let one of them leave, and join it to the other.",
+    evaluate: (one, other) => {
+      const [ofOne, ofOther] = [one.facts.clusterSet, other.facts.clusterSet];
+      return ofOne === undefined || ofOther === undefined || ofOne === ofOther
+        ? []
+        : [warning(`${nameOf(one)} is a member of ${ofOne}, ${nameOf(other)} of ${ofOther}.`)];
+    },
+  },
+  "knows-the-other": {
+    question: "Do both members read the other's exports?",
+    advice: "Join both, together with all other members.",
+    evaluate: (one, other) =>
+      areMembers(one, other) ? [...unknownTo(one, other), ...unknownTo(other, one)] : undefined,
+  },
+  "ranges-of-pods": {
+    question: "Are the ranges of their pods apart?",
+    advice: "Pods need addresses of their own: change the ranges of one cluster.",
+    evaluate: (one, other) => {
+      const both = [one, other].flatMap((cluster) =>
+        owned(`pods of ${nameOf(cluster)}`, podRanges(cluster)),
+      );
+      return overlapsAmong(both).map((text) => fault(`${text}.`));
+    },
+  },
+  "ranges-of-services": {
+    question: "Are pods of each outside of the other's Service ranges?",
+    advice: "kube-proxy takes these addresses for its Services: change the ranges of one cluster.",
+    evaluate: (one, other) =>
+      [
+        [one, other],
+        [other, one],
+      ].flatMap(([a, b]) =>
+        a === undefined || b === undefined
+          ? []
+          : overlapsAmong([
+              ...owned(`pods of ${nameOf(a)}`, podRanges(a)),
+              ...owned(`Services of ${nameOf(b)}`, serviceRanges(b)),
+            ]).map((text) => warning(`${text}.`)),
+      ),
+  },
+  "addresses-of-nodes": {
+    question: "Are nodes of each outside of the other's pod ranges?",
+    advice: "Answers to these nodes stay in the other cluster: change the ranges of one cluster.",
+    evaluate: (one, other) => [...nodesAmongPods(one, other), ...nodesAmongPods(other, one)],
+  },
+  "ip-families": {
+    question: "Have their pods an IP family in common?",
+    advice: "Pods of one family do not reach pods of the other one.",
+    evaluate: (one, other) => {
+      const [ofOne, ofOther] = [one, other].map((cluster) => familiesIn(podRanges(cluster)));
+      if (ofOne === undefined || ofOther === undefined) return [];
+      const isKnown = ofOne.length > 0 && ofOther.length > 0;
+      return isKnown && !ofOne.some((family) => ofOther.includes(family))
+        ? [
+            warning(
+              `Pods of ${nameOf(one)} have ${ofOne.join(", ")}, pods of ${nameOf(other)} have ${ofOther.join(", ")}.`,
+            ),
+          ]
+        : [];
+    },
+  },
+} as const satisfies Record<string, PairCheck>;
+
+function podRanges({ member }: CheckedCluster): readonly Cidr[] {
+  return rangesIn(member?.endpointCidrs ?? "") ?? [];
+}
+
+/** True for members of one mesh, in which each has a Secret for each other one. */
+function areMembers({ facts: one }: CheckedCluster, { facts: other }: CheckedCluster): boolean {
+  const isMesh = one.mode === "mesh" && other.mode === "mesh";
+  return isMesh && one.clusterSet !== undefined && one.clusterSet === other.clusterSet;
+}
+
+function unknownTo(reader: CheckedCluster, { facts: { clusterId = "" } }: CheckedCluster) {
+  const { peers } = reader.facts;
+  return peers.some(({ cluster }) => cluster === clusterId)
+    ? []
+    : [warning(`${nameOf(reader)} has no Secret with which it reads exports of ${clusterId}.`)];
+}
+
+function nodesAmongPods(pods: CheckedCluster, nodes: CheckedCluster): Outcome[] {
+  const ranges = podRanges(pods);
+  for (const { name, addresses } of nodes.platform.nodes)
+    for (const text of addresses)
+      if (isIn(ranges, text))
+        return [
+          warning(
+            `${text} of node ${name} of ${nameOf(nodes)} is in the range of pods of ${nameOf(pods)}.`,
+          ),
+        ];
+  return [];
+}
