@@ -28,6 +28,10 @@ export type ClusterName = (typeof CLUSTERS)[number]["id"];
 export interface ClusterSetOptions {
   /** Clusters whose Leases expire after seconds. */
   readonly shortLeases?: readonly ClusterName[];
+  /** More flags of the controllers. */
+  readonly flags?: readonly string[];
+  /** More flags of the agent. */
+  readonly agentFlags?: readonly string[];
   /** Clusters with another release than these sources. */
   readonly releases?: Partial<Readonly<Record<ClusterName, Release>>>;
 }
@@ -37,12 +41,19 @@ export class ClusterSetStage implements AsyncDisposable {
   readonly lab: Lab;
   readonly #controllers: ControllerStage;
   readonly #servers = new Map<ClusterName, Process>();
+  readonly #agentFlags: readonly string[];
   /** On c1's node, with the objects of c1's API server. */
   agent: AgentProcess;
 
-  private constructor(lab: Lab, controllers: ControllerStage, release: Release) {
+  private constructor(
+    lab: Lab,
+    controllers: ControllerStage,
+    release: Release,
+    agentFlags: readonly string[] = [],
+  ) {
     this.lab = lab;
     this.#controllers = controllers;
+    this.#agentFlags = [...AGENT_FLAGS, ...agentFlags];
     this.agent = this.#agentOf(release);
   }
 
@@ -64,7 +75,7 @@ export class ClusterSetStage implements AsyncDisposable {
         nodeOf: (id) => lab.node(id, CONTROL_PLANE),
       });
       const { c1 = OURS } = options.releases ?? {};
-      const stage = new ClusterSetStage(lab, controllers, c1);
+      const stage = new ClusterSetStage(lab, controllers, c1, options.agentFlags);
       await stage.#start(c1);
       return stage;
     } catch (error) {
@@ -169,7 +180,7 @@ export class ClusterSetStage implements AsyncDisposable {
 
   #agentOf({ agent }: Release): AgentProcess {
     const kubeconfig = this.cluster("c1").plane.kubeconfig({ user: AGENT });
-    return new AgentProcess(this.lab.node("c1", NODE), { kubeconfig }, AGENT_FLAGS, agent);
+    return new AgentProcess(this.lab.node("c1", NODE), { kubeconfig }, this.#agentFlags, agent);
   }
 
   async #start(release: Release): Promise<void> {
