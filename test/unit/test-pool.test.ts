@@ -17,14 +17,105 @@ function outcome(of: Job, ...failures: readonly Failure[]): Outcome {
   return { job: of, passed: 2, skipped: [], failures, seconds, cpuSeconds: 3, log: "log" };
 }
 
-// In which order jobs run, each run shows.
+/** A pool whose jobs end when the test says so: `name` begins, `-name` ends. */
+class StagedPool implements Pool {
+  readonly events: string[] = [];
+  readonly artefacts = new Map<string, PromiseWithResolvers<void>>();
+  readonly slots: number;
+  readonly stop: AbortSignal;
+  readonly #ends = new Map<string, () => void>();
+
+  constructor(slots: number, stop: AbortSignal = new AbortController().signal) {
+    this.slots = slots;
+    this.stop = stop;
+  }
+
+  ready(artefact: string): Promise<void> {
+    const made = Promise.withResolvers<void>();
+    this.artefacts.set(artefact, made);
+    return made.promise;
+  }
+
+  async run(begun: Job): Promise<Outcome> {
+    this.events.push(begun.name);
+    await new Promise<void>((resolve) => this.#ends.set(begun.name, resolve));
+    return outcome(begun);
+  }
+
+  progress({ job: ended }: Outcome): void {
+    this.events.push(`-${ended.name}`);
+  }
+
+  /** Lets a job end, or an artefact be there. */
+  async end(name: string): Promise<void> {
+    this.#ends.get(name)?.();
+    this.artefacts.get(name)?.resolve();
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+const NEEDS: Partial<Job> = { needs: ["api-server"] };
+for (const { name, slots, jobs, ends, events } of [
+  {
+    name: "the longest job begins first, and a slot that gets free is used at once",
+    slots: 2,
+    jobs: [job("short", 1), job("long", 9), job("middle", 5)],
+    ends: "middle short long",
+    events: "long middle short -middle -short -long",
+  },
+  {
+    name: "a job takes as many slots as it weighs; only what ends before there are enough goes before it",
+    slots: 2,
+    jobs: [job("first", 9), job("heavy", 8, { weight: 2 }), job("light", 7), job("late", 7)],
+    ends: "light first late heavy",
+    events: "first light late -light -first heavy -late -heavy",
+  },
+  {
+    name: "a job that would end too late does not go before a heavier one",
+    slots: 2,
+    jobs: [job("heavy", 9, { weight: 2, ...NEEDS }), job("a", 4), job("b", 4), job("c", 4)],
+    ends: "api-server a b heavy c",
+    events: "a b -a heavy -b c -heavy -c",
+  },
+  {
+    name: "a job that needs the whole machine runs last, with nothing beside it",
+    slots: 3,
+    jobs: [job("alone", 99, { alone: true }), job("a", 1), job("b", 1)],
+    ends: "a b alone",
+    events: "a b -a -b alone -alone",
+  },
+  {
+    name: "a job begins when its artefacts are there; others do not wait for them",
+    slots: 2,
+    jobs: [job("built", 9, NEEDS), job("other", 1)],
+    ends: "api-server other built",
+    events: "other built -other -built",
+  },
+]) {
+  test(name, async () => {
+    const pool = new StagedPool(slots);
+    const all = runAll(jobs, pool);
+    for (const one of ends.split(" ")) await pool.end(one);
+    assert.deepEqual(pool.events, events.split(" "));
+    assert.equal((await all).length, jobs.length);
+  });
+}
+
 test("an artefact that cannot be made fails the run", async () => {
-  const made = Promise.reject(new Error("no compiler"));
-  const pool: Pool = {
-    ...{ slots: 1, stop: new AbortController().signal },
-    ...{ ready: () => made, run: async (begun) => outcome(begun), progress: () => undefined },
-  };
-  await assert.rejects(runAll([job("built", 1, { needs: ["api-server"] })], pool), /no compiler/);
+  const pool = new StagedPool(1);
+  const all = runAll([job("built", 1, NEEDS)], pool);
+  pool.artefacts.get("api-server")?.reject(new Error("no compiler"));
+  await assert.rejects(all, /no compiler/);
+});
+
+test("after an interruption no job begins, also none that waits for an artefact", async () => {
+  const interruption = new AbortController();
+  const pool = new StagedPool(1, interruption.signal);
+  const waiting = [job("waits", 1), job("built", 1, NEEDS)];
+  const all = runAll([job("runs", 9), ...waiting], pool);
+  interruption.abort();
+  await pool.end("runs");
+  assert.equal((await all).map((ended) => ended.job.name).join(), "runs");
 });
 
 const failure = (file: string): Failure => ({ file, name: "a promise", reason: "1 !== 2\nat x" });
