@@ -117,7 +117,7 @@ const on = (...nodes: readonly object[]) => ({ objects: { nodes } });
 const IPV6 = { ranges: cidrs("fd00:1::/48"), from: "flannel" };
 
 const BROKEN: readonly (readonly [RegExp, Difference])[] = [
-  [/^kubernetes fault: .*1\.26 is older than 1\.27/, { minor: 26 }],
+  [/^kubernetes fault: .*1\.23 is older than 1\.24/, { minor: 23 }],
   [/^rights warning: .*not create namespaces/, { missingRights: ["not create namespaces"] }],
   [/^rights unknown: DaemonSets/, { objects: { unread: ["DaemonSets"] } }],
   [/^cluster-id fault: .*not a cluster ID.*--id/, { context: "arn:aws:eks/one" }],

@@ -27,18 +27,19 @@ export interface ClusterCheck {
   readonly evaluate: (cluster: CheckedCluster, set: CheckedSet) => readonly Outcome[] | undefined;
 }
 
-/** The manifests have fields of Kubernetes 1.27 (`unhealthyPodEvictionPolicy`); the programs need 1.21. */
-const OLDEST = { manifests: 27, programs: 21 } as const;
+/** Tests run the manifests with 1.24. The programs need EndpointSlices of 1.21; policies of admission are of 1.30. */
+const OLDEST = { manifests: 24, programs: 21, admission: 30 } as const;
 
 /** All checks of one cluster, by name. They are shown in this order. PURE. */
 export const CLUSTER_CHECKS = {
   kubernetes: {
     question: "Is Kubernetes new enough?",
     advice: "Upgrade Kubernetes.",
-    evaluate: ({ facts: { minor }, platform: { gitVersion } }, { join }) => {
+    evaluate: ({ facts: { minor }, member, platform: { gitVersion } }, { join }) => {
       const oldest = join?.manifests === false ? OLDEST.programs : OLDEST.manifests;
-      return minor < oldest
-        ? [fault(`Kubernetes 1.${minor} is older than 1.${oldest}.`)]
+      if (minor < oldest) return [fault(`Kubernetes 1.${minor} is older than 1.${oldest}.`)];
+      return minor < OLDEST.admission && member?.components.includes("admission") === true
+        ? [fault(`Kubernetes 1.${minor} has no admission policies.`, "Leave admission out.")]
         : [ok(gitVersion)];
     },
   },

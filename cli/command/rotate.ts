@@ -59,6 +59,7 @@ function rotate(
       const faults = [
         ...found.faults.map(({ context, text }) => `${context}: ${text}`),
         ...sameClusters({ members: found.members, hub }),
+        ...(hub === undefined ? found.members.flatMap(unreported) : []),
       ];
       for (const fault of faults) note(printable`error: ${fault}\n`);
       if (faults.length > 0) return EXIT.failed;
@@ -75,6 +76,13 @@ function rotate(
       };
     }),
   );
+}
+
+/** Before 1.27, an API server does not note which token is used: the old one would stay for ever. */
+function unreported({ context, facts: { minor } }: Member): string[] {
+  if (minor >= 27) return [];
+  const byHand = "Rotate its tokens by hand: docs/guides/mesh-or-hub.md.";
+  return [`${context}: Kubernetes 1.${minor} does not say which tokens are in use. ${byHand}`];
 }
 
 /** Reads the tokens of a handover. Rejects with an ApiFault if there is none. */

@@ -1,14 +1,14 @@
 import { type Change, type NamesVerb, putAll, type Wait } from "./change.ts";
 import { chooseDns, ownDns } from "./dns.ts";
-import type { ClusterDns, DnsWay } from "./dns-server.ts";
+import type { DnsWay } from "./dns-server.ts";
 import { type HubAddress, handoversOf, identityOf, putAccount } from "./handovers.ts";
 import {
   CRDS,
-  DNS_OWN,
   DNS_RIGHTS,
   type Images,
   memberOf,
   ON_HUB,
+  ownDnsObjects,
   programs,
   readerOf,
   registryOf,
@@ -66,17 +66,17 @@ function memberChanges(member: Member, set: JoinSet): Change[] {
     ...put(manifests ? [...CRDS, ...programs(mode, images, components)] : []),
     ...put(hub === undefined ? registryOf(id, server, endpointCidrs) : []),
     ...readers.flatMap((one) => putAccount(context, STAGE.objects, readerOf(id, one.id))),
-    ...put(dnsObjects(facts.dns, set)),
+    ...put(dnsObjects(member, set)),
   ];
 }
 
 /** What serves the names of a cluster, or its permissions. */
-function dnsObjects(dns: ClusterDns, { dns: requested, images }: JoinSet) {
+function dnsObjects({ components, facts: { dns } }: Member, { dns: requested, images }: JoinSet) {
   switch (chooseDns(dns, requested).way) {
     case "existing":
       return DNS_RIGHTS;
     case "own":
-      return ownDns(DNS_OWN, dns, images.coredns);
+      return ownDns(ownDnsObjects(components), dns, images.coredns);
     case "none":
       return [];
   }

@@ -41,6 +41,14 @@ export const DNS_RIGHTS: readonly InstallObject[] = MANIFESTS.dns;
 /** A CoreDNS for `clusterset.local` only (`ownDns`). */
 export const DNS_OWN: readonly InstallObject[] = MANIFESTS.dnsOwn;
 
+/** The same for a cluster with these components. */
+export function ownDnsObjects(components: readonly string[]): InstallObject[] {
+  return withComponents(
+    DNS_OWN,
+    components.filter((name) => name === BEFORE_1_27),
+  );
+}
+
 /** What all members of a hub share there. */
 export const ON_HUB: readonly InstallObject[] = MANIFESTS.onHub;
 
@@ -164,12 +172,15 @@ interface Component {
 /** Folders of deploy/components (scripts/manifests/components.ts). */
 const ALL = rendered.components as unknown as Readonly<Record<string, Component>>;
 
+/** Leaves out what API servers before Kubernetes 1.27 reject. */
+export const BEFORE_1_27 = "before-1.27";
+
 /** Makes the cleanup of nodes privileged. */
 export const CLEANUP_PRIVILEGED = "cleanup-privileged";
 
 /** Components that a join can add. */
 export const COMPONENTS: readonly string[] = Object.keys(ALL).filter(
-  (name) => name !== CLEANUP_PRIVILEGED,
+  (name) => name !== CLEANUP_PRIVILEGED && name !== BEFORE_1_27,
 );
 
 /** Those with which agents get more than the permissions that a cleanup has by itself. */

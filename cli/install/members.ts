@@ -1,7 +1,7 @@
 import type { Cidr } from "../../api/cidr.ts";
 import { isClusterId } from "../../api/names.ts";
 import type { ClusterDns } from "./dns-server.ts";
-import type { RegistryMode } from "./manifests.ts";
+import { BEFORE_1_27, type RegistryMode } from "./manifests.ts";
 import { type FoundRanges, rangesIn, rangesText } from "./ranges.ts";
 
 /** What flags say of clusters, by context. */
@@ -162,10 +162,13 @@ function regionOf(
 }
 
 /** What was added once stays until a flag concerns the cluster. */
-function componentsOf({ context, components }: ClusterFacts, flags: MemberFlags): string[] {
+function componentsOf({ context, components, minor }: ClusterFacts, flags: MemberFlags): string[] {
   const given = flags.components.filter((one) => (one.context ?? context) === context);
   const names = given.length > 0 ? given.map(({ name }) => name) : components;
-  return [...new Set(names)].filter((name) => name !== NO_COMPONENT);
+  const chosen = [...new Set(names)].filter(
+    (name) => name !== NO_COMPONENT && name !== BEFORE_1_27,
+  );
+  return minor < 27 ? [...chosen, BEFORE_1_27] : chosen;
 }
 
 /** What was declared once stays until a flag changes it. */

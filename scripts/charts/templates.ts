@@ -6,6 +6,14 @@ import type { Edit, Template } from "./template.ts";
 const PRODUCT = "clusterset-proxy/templates";
 
 const CONTROLLER = ".Values.controller.enabled";
+/** API servers before 1.27 reject this field (deploy/components/before-1.27). */
+const EVICTION: Edit = {
+  replace: "  unhealthyPodEvictionPolicy: AlwaysAllow\n",
+  by: `  {{- if semverCompare ">=1.27-0" .Capabilities.KubeVersion.Version }}
+  unhealthyPodEvictionPolicy: AlwaysAllow
+  {{- end }}
+`,
+};
 const MESH = `and ${CONTROLLER} (eq .Values.registry.mode "mesh")`;
 const REGISTRY = `and (${MESH}) .Values.registry.create`;
 
@@ -50,6 +58,7 @@ export const TEMPLATES: readonly Template[] = [
     source: "base/disruption-budget.yaml",
     path: `${PRODUCT}/disruption-budget.yaml`,
     when: CONTROLLER,
+    edits: [EVICTION],
   },
   {
     source: "base/network-policy.yaml",
@@ -134,7 +143,7 @@ export const TEMPLATES: readonly Template[] = [
     source: `coredns/own/${part}.yaml`,
     path: `${PRODUCT}/coredns-own-${part}.yaml`,
     when: ".Values.coredns.own",
-    edits: OWN_DNS_EDITS[part] ?? [],
+    edits: part === "disruption-budget" ? [EVICTION] : (OWN_DNS_EDITS[part] ?? []),
   })),
   ...["clusterproperties", "serviceexports", "serviceimports"].map((crd) => ({
     source: `crds/${crd}.yaml`,

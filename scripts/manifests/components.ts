@@ -6,13 +6,14 @@ import { isDeepStrictEqual } from "node:util";
 import { parseAllDocuments } from "yaml";
 import { isFields } from "../../api/parse/fields.ts";
 import { type InstallObject, titleOf } from "../../cli/install/change.ts";
-import { keyOf } from "../../cli/install/manifests.ts";
+import { BEFORE_1_27, keyOf } from "../../cli/install/manifests.ts";
 
 const DEPLOY = join(import.meta.dirname, "../../deploy");
 
 /** Components that `kubectl clusterset join` can add. Not those for which a user has to choose values. */
 const COMPONENTS = [
   "admission",
+  "before-1.27",
   "eks",
   "ipvs",
   "k3s",
@@ -66,10 +67,17 @@ export function renderedComponents(kubectl: string): Record<string, RenderedComp
     name,
     difference(kustomizedWith(kubectl, base, []), kustomizedWith(kubectl, base, [name])),
   ];
-  return Object.fromEntries([
+  const all = Object.fromEntries([
     ...COMPONENTS.map((name) => of("overlays/mesh", name)),
     of("cleanup", "cleanup-privileged"),
   ]) as Record<string, RenderedComponent>;
+  // What concerns the version of the API server concerns the CoreDNS of our own, too.
+  const ownDns = difference(
+    kustomizedWith(kubectl, "coredns/own", []),
+    kustomizedWith(kubectl, "coredns/own", [BEFORE_1_27]),
+  );
+  const { objects = [], patches = {} } = all[BEFORE_1_27] ?? {};
+  return { ...all, [BEFORE_1_27]: { objects, patches: { ...patches, ...ownDns.patches } } };
 }
 
 function difference(
