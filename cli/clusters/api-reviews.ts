@@ -30,8 +30,11 @@ export interface ServerVersion {
 /** Reads the version of an API server. Rejects with an ApiFault. */
 export async function serverVersion(on: Cluster, signal: AbortSignal): Promise<ServerVersion> {
   const version = await answer(on, "/version", signal);
-  const minor = Number.parseInt(String(field(version, "minor")), 10);
-  return { minor, gitVersion: textField(version, "gitVersion") ?? `v1.${minor}` };
+  const gitVersion = textField(version, "gitVersion") ?? "";
+  // A build without its scripts leaves `minor` empty.
+  const [, said = field(version, "minor")] = /^v1\.(\d+)\./.exec(gitVersion) ?? [];
+  const minor = Number.parseInt(String(said), 10);
+  return { minor, gitVersion: gitVersion === "" ? `v1.${minor}` : gitVersion };
 }
 
 /**

@@ -9,6 +9,7 @@ export type Artefact =
   | "api-server"
   | "kubelets"
   | "agnhost"
+  | "old-api-server"
   | "coredns"
   | "helm"
   | "envoy"
@@ -46,6 +47,7 @@ export const STEPS: readonly Step[] = [
   // The server and client of the install guide.
   step("agnhost", "go", 40, [BUILD, "agnhost"]),
   step("helm", "go", 89, [BUILD, "helm"]),
+  step("old-api-server", "go", 200, [BUILD, "kube-apiserver-1.24"]),
   step("envoy", "go", 159, ["test/kubernetes/envoy-gateway/build"]),
   // Downloads; prometheus is in the same package as promtool.
   step("promtool", "other", 3, [BUILD, "promtool"]),

@@ -116,6 +116,10 @@ export const PLAN: readonly Row[] = [
     needs: ["api-server", "kubelets", "coredns"],
     seconds: 110,
   }),
+  row("all", "test/apiserver/older-kubernetes.test.ts", {
+    needs: ["api-server", "kubelets", "old-api-server"],
+    seconds: 30,
+  }),
   row("all", "test/apiserver/old-etcd.test.ts", { needs: ["api-server", "old-etcd"] }),
   apiserver("*", 45, "all"),
 

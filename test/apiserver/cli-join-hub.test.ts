@@ -12,7 +12,7 @@ const JOIN = [...SET, "--no-wait", "--yes", "--skip-reachability"];
 
 let set: JoinedClusters;
 before(async () => {
-  set = await JoinedClusters.open("c1", "c2", "hub");
+  set = await JoinedClusters.open(["c1", "c2", "hub"]);
 });
 after(() => set?.[Symbol.asyncDispose]());
 

@@ -20,7 +20,7 @@ const WRITTEN = [
 
 let set: JoinedClusters;
 before(async () => {
-  set = await JoinedClusters.open(...IDS);
+  set = await JoinedClusters.open(IDS);
 });
 after(() => set?.[Symbol.asyncDispose]());
 

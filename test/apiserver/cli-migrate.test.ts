@@ -54,7 +54,7 @@ let readers: Readonly<Record<From, Reader>>;
 let derivedIp = "";
 
 before(async () => {
-  set = await JoinedClusters.open("cluster-1", "cluster-2");
+  set = await JoinedClusters.open(["cluster-1", "cluster-2"]);
   const all = FROM.map((of) => [of, new Reader(set.user, `migrate-${of}.md`)]);
   readers = Object.fromEntries(all);
   // As their releases bring them, applied by another program.

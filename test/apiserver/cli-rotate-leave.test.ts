@@ -29,7 +29,7 @@ const KINDS = [
 
 let set: JoinedClusters;
 before(async () => {
-  set = await JoinedClusters.open(...IDS);
+  set = await JoinedClusters.open(IDS);
   // The same address, spelled in another way: one that a flag has set.
   const server = set.plane("c1").url.replace("127.0.0.1", "127.1");
   // A component with objects outside of our namespace.

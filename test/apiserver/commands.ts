@@ -8,6 +8,7 @@ export type KubernetesCommand =
   | "debian-etcd"
   | "etcd"
   | "kube-apiserver"
+  | "kube-apiserver-1.24"
   | "kube-controller-manager"
   | "kube-proxy"
   | "kube-scheduler"

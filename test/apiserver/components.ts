@@ -130,6 +130,8 @@ export interface ApiServerOptions {
   readonly directory: string;
   readonly etcdUrl: string;
   readonly client: ApiClient;
+  /** The command of an older one. */
+  readonly command: "kube-apiserver-1.24" | undefined;
   /** False: it cannot begin a watch with all objects (KEP-3157), like those before 1.32. */
   readonly watchList: boolean;
 }
@@ -152,7 +154,7 @@ export function apiServerFiles(directory: string) {
 
 /** Starts a kube-apiserver, and returns when it is ready to serve. */
 export async function startApiServer(options: ApiServerOptions): Promise<Process> {
-  const program = kubernetesCommand("kube-apiserver");
+  const program = kubernetesCommand(options.command ?? "kube-apiserver");
   const server = options.place.spawn([program, ...argumentsOf(flagsOf(options))]);
   await untilReady(server, "kube-apiserver", () => isReady(options.client));
   return server;
@@ -195,9 +197,19 @@ export function argumentsOf(flags: ProgramFlags): string[] {
   return Object.entries(flags).map(([name, value]) => `--${name}=${value}`);
 }
 
-function flagsOf({ place, directory, etcdUrl, watchList }: ApiServerOptions) {
+function flagsOf({ place, directory, etcdUrl, watchList, command }: ApiServerOptions) {
+  const { "shutdown-watch-termination-grace-period": since1_27, ...flags } = apiServerFlags(
+    place,
+    directory,
+    etcdUrl,
+  );
+  const newer = {
+    "shutdown-watch-termination-grace-period": since1_27,
+    "feature-gates": `WatchList=${watchList}`,
+  };
   return {
-    ...apiServerFlags(place, directory, etcdUrl),
+    ...flags,
+    ...(command === undefined && newer),
     "client-ca-file": apiServerFiles(directory).clientCa,
     "authorization-mode": "RBAC",
     "service-account-issuer": "https://kubernetes.default.svc",
@@ -205,7 +217,6 @@ function flagsOf({ place, directory, etcdUrl, watchList }: ApiServerOptions) {
     "disable-admission-plugins": "ServiceAccount",
     // The endpoint of the Service "kubernetes" may not be a loopback address.
     "endpoint-reconciler-type": "none",
-    "feature-gates": `WatchList=${watchList}`,
   };
 }
 

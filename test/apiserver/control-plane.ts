@@ -4,6 +4,7 @@ import type { Process } from "../lab/process.ts";
 import { Guard, newRun, type Run, removeRun, SCRATCH } from "../lab/removal.ts";
 import { type Asked, readAudit } from "./audit.ts";
 import { CertificateAuthority } from "./certificates.ts";
+import type { KubernetesCommand } from "./commands.ts";
 import { ControllerManager, Etcd, type ProgramFlags, startApiServer } from "./components.ts";
 import { installCrds, removeCrds, untilCrdsServed } from "./crds.ts";
 import { inNamespace, loopback, type Place } from "./place.ts";
@@ -22,6 +23,8 @@ export interface ControlPlaneOptions {
    * flags besides.
    */
   readonly controllerManager?: boolean | ProgramFlags;
+  /** The API server of an older Kubernetes; by default the newest of the tests. */
+  readonly server?: Extract<KubernetesCommand, "kube-apiserver-1.24"> | undefined;
   /** The etcd binary; by default the one that Kubernetes' version expects. */
   readonly etcd?: string;
 }
@@ -42,6 +45,7 @@ export class ControlPlane extends Plane implements AsyncDisposable {
   readonly #run: Run;
   readonly #guard: Guard;
   readonly #etcdCommand: string | undefined;
+  readonly #command: ControlPlaneOptions["server"];
   #authority = new CertificateAuthority("clients");
   #etcd: Etcd | undefined;
   #backups = 0;
@@ -53,11 +57,12 @@ export class ControlPlane extends Plane implements AsyncDisposable {
   private constructor(
     place: Place,
     run: Run,
-    { users = [], controllerManager = false, etcd }: ControlPlaneOptions,
+    { users = [], controllerManager = false, etcd, server }: ControlPlaneOptions,
   ) {
     const all = [ADMIN, ...users].map((name) => newUser(name));
     super(place, `${SCRATCH}/${run.id}`, all);
     this.#etcdCommand = etcd;
+    this.#command = server;
     const flags = controllerManager === true ? {} : controllerManager;
     this.#managed = flags === false ? undefined : flags;
     this.#run = run;
@@ -92,7 +97,8 @@ export class ControlPlane extends Plane implements AsyncDisposable {
     this.write(this.files.clientCa, this.#authority.certificate);
     const { place, directory, admin: client } = this;
     const etcdUrl = this.#etcd.url;
-    this.#server = await startApiServer({ place, directory, etcdUrl, client, watchList });
+    const command = this.#command;
+    this.#server = await startApiServer({ place, directory, etcdUrl, client, watchList, command });
     await untilCrdsServed(client);
     const flags = this.#managed;
     if (flags === undefined) return;

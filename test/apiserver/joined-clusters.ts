@@ -2,7 +2,7 @@ import { renameSync, writeFileSync } from "node:fs";
 import { manifest } from "../generators/objects.ts";
 import { CommandLine, type Ran } from "../stages/command-line.ts";
 import type { ApiObject } from "./api-client.ts";
-import { ControlPlane } from "./control-plane.ts";
+import { ControlPlane, type ControlPlaneOptions } from "./control-plane.ts";
 import { OURS } from "./release.ts";
 import { mountedKubeconfig } from "./service-account.ts";
 import { StagedCluster } from "./staged-cluster.ts";
@@ -32,13 +32,16 @@ export class JoinedClusters implements AsyncDisposable {
     this.user = new CommandLine(Object.fromEntries(kubeconfigs));
   }
 
-  /** Starts an API server with a controller manager for each context. */
-  static async open(...ids: readonly string[]): Promise<JoinedClusters> {
+  /** Starts an API server with a controller manager for each context. `servers`: older ones, by context. */
+  static async open(
+    ids: readonly string[],
+    servers: Readonly<Record<string, ControlPlaneOptions["server"]>> = {},
+  ): Promise<JoinedClusters> {
     const all: Blank[] = [];
     try {
       // One after the other: of several that look for a free port at once, two might find the same.
       for (const [i, id] of ids.entries()) {
-        const plane = await ControlPlane.start({ controllerManager: true });
+        const plane = await ControlPlane.start({ controllerManager: true, server: servers[id] });
         all.push({ id, plane });
         await plane.admin.apply(nodeOf(i + 1));
       }

@@ -249,7 +249,7 @@ describe("clusters that joined with the plugin of the last release", {
 }, () => {
   test("a join of this release has no conflict, keeps tokens and programs, and the next one has nothing to do", async () => {
     const ids = ["c1", "c2"];
-    await using set = await JoinedClusters.open(...ids);
+    await using set = await JoinedClusters.open(ids);
     const join = ["join", ...ids, "--clusterset", "prod", "--no-wait", "--yes"];
     const argv = [...join, "--skip-reachability"];
     const env = { ...process.env, KUBECONFIG: set.user.kubeconfig };
