@@ -8,9 +8,8 @@ import { openObjectSource } from "./command/object-source.ts";
 import { plansOf, problemLines, renderText } from "./command/print.ts";
 import { run } from "./command/run.ts";
 import { takeSnapshot } from "./command/snapshot.ts";
-import { type AgentConfig, parseConfig } from "./config/config.ts";
+import { AGENT, type AgentConfig, parseConfig } from "./config/config.ts";
 import { NOT_OBSERVED, nodeFact } from "./config/node-fact.ts";
-import { AGENT } from "./config/program.ts";
 import { planDocument } from "./observe/plan-document.ts";
 import { interfaceAddresses } from "./system/addresses.ts";
 

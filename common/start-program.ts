@@ -1,8 +1,7 @@
 import { hostname } from "node:os";
-import type { Environment } from "./config/arguments.ts";
-import type { Host } from "./config/flag.ts";
+import type { Environment } from "./config/command-line.ts";
+import type { AnyProgram, Host } from "./config/flag.ts";
 import { helpText } from "./config/help.ts";
-import type { AnyProgram } from "./config/program.ts";
 import { isUsage, type Usage, usageText } from "./config/usage.ts";
 import type { LogFormat, Logger, LogLevel } from "./log.ts";
 import { standardErrorLog } from "./log-writer.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Environment } from "../../common/config/arguments.ts";
+import type { Environment } from "../../common/config/command-line.ts";
 import { isUsage, usageText } from "../../common/config/usage.ts";
 import { type AgentConfig, parseConfig } from "./config.ts";
 

@@ -2,8 +2,14 @@ import { RULES_PER_IMPORT } from "../../api/fair-budget.ts";
 import { HEALTH_SCOPES } from "../../api/health.ts";
 import { isClusterId, isLabelValue, isSubdomainName } from "../../api/names.ts";
 import { SCHEDULERS } from "../../api/scheduler.ts";
-import { type FlagTable, flag, inGroup, type ValuesOf } from "../../common/config/flag.ts";
-import { LOG_FLAGS, SHOWN } from "../../common/config/log-flags.ts";
+import {
+  type FlagTable,
+  flag,
+  inGroup,
+  LOG_FLAGS,
+  SHOWN,
+  type ValuesOf,
+} from "../../common/config/flag.ts";
 import {
   cidrs,
   clusterSetCidrs,

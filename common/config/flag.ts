@@ -1,4 +1,5 @@
-import type { Reader } from "./values.ts";
+import { LOG_FORMATS, LOG_LEVELS } from "../log.ts";
+import { oneOf, type Reader } from "./values.ts";
 
 /** The machine, for defaults of flags. */
 export interface Host {
@@ -62,3 +63,63 @@ export type FlagTable = Readonly<Record<string, Flag<unknown>>>;
 export type ValuesOf<Table extends FlagTable> = {
   readonly [Key in keyof Table]: Table[Key]["read"] extends Reader<infer T> ? T : never;
 };
+
+/** The command line of a program; parsing, environment variables, defaults and help use it. */
+export interface Program<Command extends string, Table extends FlagTable> {
+  readonly name: string;
+  /** Its purpose, in lines of the help. */
+  readonly about: readonly string[];
+  /** Descriptions by command; the first command is the default. */
+  readonly commands: Readonly<Record<Command | AboutItself, string>>;
+  readonly flags: Table;
+  /** Command lines without the program's name. */
+  readonly examples: readonly string[];
+}
+
+/** Commands of every program. */
+export type AboutItself = "version" | "help";
+
+/** Any program. */
+export type AnyProgram = Program<string, FlagTable>;
+
+/** The flags of a program with their keys, in the order of the table. */
+export function flagList(
+  program: AnyProgram,
+): readonly (Flag<unknown> & { readonly key: string })[] {
+  return Object.entries(program.flags).map(([key, flag]) => ({ key, ...flag }));
+}
+
+/** Prefix of a program's environment variables. */
+export function variablePrefix({ name }: Pick<AnyProgram, "name">): string {
+  return `${name.replaceAll("-", "_").toUpperCase()}_`;
+}
+
+/** The environment variable of a flag. */
+export function variableOf(
+  program: Pick<AnyProgram, "name">,
+  flag: Pick<Flag<unknown>, "name">,
+): string {
+  return `${variablePrefix(program)}${flag.name.replaceAll("-", "_").toUpperCase()}`;
+}
+
+/** Help group of observability flags. */
+export const SHOWN = "Observability";
+
+/** Log flags, common to all programs. */
+export const LOG_FLAGS = {
+  ...inGroup(SHOWN, {
+    logLevel: flag("--log-level LEVEL", {
+      about: `Minimum log level: ${LOG_LEVELS.join(", ")}`,
+      read: oneOf(LOG_LEVELS),
+      default: "info",
+    }),
+    logFormat: flag("--log-format FORMAT", {
+      about: "Log format on standard error: json or pretty",
+      read: oneOf(LOG_FORMATS),
+      default: {
+        shown: "pretty on a terminal, else json",
+        of: (host) => (host.terminal ? "pretty" : "json"),
+      },
+    }),
+  }),
+} as const satisfies FlagTable;

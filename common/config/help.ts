@@ -1,5 +1,4 @@
-import type { Flag } from "./flag.ts";
-import { type AnyProgram, flagList, variableOf, variablePrefix } from "./program.ts";
+import { type AnyProgram, type Flag, flagList, variableOf, variablePrefix } from "./flag.ts";
 
 /** The `--help` text: commands, and every flag with its default and environment variable. PURE. */
 export function helpText(program: AnyProgram): string {

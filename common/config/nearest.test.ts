@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { nearest } from "./arguments.ts";
+import { nearest } from "./command-line.ts";
 
 const words = ["run", "plan", "render", "cleanup", "cluster-id", "cluster-regions"];
 

@@ -1,8 +1,6 @@
 import { overlaps } from "../../api/cidr.ts";
-import type { Environment } from "../../common/config/arguments.ts";
-import { readCommandLine } from "../../common/config/command-line.ts";
-import type { Host } from "../../common/config/flag.ts";
-import type { AboutItself, Program } from "../../common/config/program.ts";
+import { type Environment, readCommandLine } from "../../common/config/command-line.ts";
+import type { AboutItself, Host, Program } from "../../common/config/flag.ts";
 import { isUsage, type Usage, type UsageFault, usage } from "../../common/config/usage.ts";
 import { FLAGS, type FlagValues } from "./flags.ts";
 
@@ -40,7 +38,7 @@ function registry({ registry: kind, hubKubeconfig }: FlagValues): UsageFault[] {
   return [];
 }
 
-/** The agents' guard rejects packets to the ClusterSet CIDR, which would include these pods. */
+/** The guard rejects all traffic to the ClusterSet CIDR that matches no service, so these pods would be unreachable. */
 function podsInClusterSet(values: FlagValues): UsageFault[] {
   return overlaps(values.clusterSetCidrs, values.podCidrs).map(([vips, pods]) => ({
     where: "--clusterset-cidr",

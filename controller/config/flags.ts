@@ -7,8 +7,14 @@ import {
   isSubdomainName,
 } from "../../api/names.ts";
 import { MOST_SHIFT_SECONDS } from "../../api/shift.ts";
-import { type FlagTable, flag, inGroup, type ValuesOf } from "../../common/config/flag.ts";
-import { LOG_FLAGS, SHOWN } from "../../common/config/log-flags.ts";
+import {
+  type FlagTable,
+  flag,
+  inGroup,
+  LOG_FLAGS,
+  SHOWN,
+  type ValuesOf,
+} from "../../common/config/flag.ts";
 import {
   cidrs,
   clusterSetCidrs,

@@ -1,6 +1,6 @@
 import { BACKENDS } from "../../agent/backends/names.ts";
-import { AGENT } from "../../agent/config/program.ts";
-import { type AnyProgram, flagList } from "../../common/config/program.ts";
+import { AGENT } from "../../agent/config/config.ts";
+import { type AnyProgram, flagList } from "../../common/config/flag.ts";
 import { CONTROLLER } from "../../controller/config/config.ts";
 import { STARTUP_TAINTS } from "../../controller/startup-taint/startup-taint.ts";
 

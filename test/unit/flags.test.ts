@@ -1,15 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
-import { parseConfig as parseAgent } from "../../agent/config/config.ts";
-import { AGENT } from "../../agent/config/program.ts";
+import { AGENT, parseConfig as parseAgent } from "../../agent/config/config.ts";
+import { type AnyProgram, flagList, variableOf, variablePrefix } from "../../common/config/flag.ts";
 import { helpText } from "../../common/config/help.ts";
-import {
-  type AnyProgram,
-  flagList,
-  variableOf,
-  variablePrefix,
-} from "../../common/config/program.ts";
 import { isUsage, usageText } from "../../common/config/usage.ts";
 import { CONTROLLER, parseConfig as parseController } from "../../controller/config/config.ts";
 import { forAll } from "../generators/for-all.ts";

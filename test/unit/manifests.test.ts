@@ -4,9 +4,9 @@ import { basename, dirname, join } from "node:path";
 import { test } from "node:test";
 import { parseAllDocuments } from "yaml";
 import { SETTINGS } from "../../agent/backends/ipvs/settings.ts";
-import { AGENT } from "../../agent/config/program.ts";
+import { AGENT } from "../../agent/config/config.ts";
 import { OF_HOST } from "../../agent/system/sysctl.ts";
-import { type AnyProgram, flagList, variableOf } from "../../common/config/program.ts";
+import { type AnyProgram, flagList, variableOf } from "../../common/config/flag.ts";
 import { CONTROLLER } from "../../controller/config/config.ts";
 import packageJson from "../../package.json" with { type: "json" };
 
