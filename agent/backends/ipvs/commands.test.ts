@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { SCHEDULERS } from "../../../api/scheduler.ts";
+import { SCHEDULERS } from "../../../api/keys.ts";
 import { ipvsBackend, OPTIONS } from "../../../test/doubles/model-ipvs.ts";
 import { forMany } from "../../../test/generators/for-all.ts";
 import { virtualService } from "../../../test/generators/services.ts";

@@ -1,8 +1,8 @@
 import { addressFromHex, type Family } from "../../../api/address.ts";
 import type { Cidr } from "../../../api/cidr.ts";
+import type { ServiceKey } from "../../plan/virtual-service.ts";
 import { type Chain, commentsOf, hooksOf, replaceTable, WORDS } from "../nft/chains.ts";
 import { elementLines } from "../nft/elements.ts";
-import type { ServiceKey } from "../nft/service-key.ts";
 import { type GuardOptions, guardChains } from "./guard.ts";
 
 /** Our nftables tables of one family, which are always written together: the guard, and with IPv4 the ARP rules. */
