@@ -17,7 +17,7 @@ function outcome(of: Job, ...failures: readonly Failure[]): Outcome {
   return { job: of, passed: 2, skipped: [], failures, seconds, cpuSeconds: 3, log: "log" };
 }
 
-// In which order jobs run, each run shows.
+// Each run of the tests shows in which order jobs run.
 test("an artefact that cannot be made fails the run", async () => {
   const made = Promise.reject(new Error("no compiler"));
   const pool: Pool = {
