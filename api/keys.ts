@@ -150,3 +150,8 @@ export function clusterOfRotation(name: string): string | undefined {
 export function isOwnProperty(name: string): boolean {
   return clusterOfProperty(name) === undefined && clusterOfRotation(name) === undefined;
 }
+
+/** IPVS schedulers, by the kernel's names (net/netfilter/ipvs); all destinations have equal weights. */
+export const SCHEDULERS = ["rr", "lc", "sh", "mh", "wrr"] as const;
+/** One of `SCHEDULERS`. */
+export type Scheduler = (typeof SCHEDULERS)[number];

@@ -145,7 +145,7 @@ describe("shares of the log", () => {
 /** A process of its own: it is the process's listeners that are exchanged. */
 const PROGRAM = `
   import { createLogger } from "./log.ts";
-  import { logNodeWarnings } from "./node-warnings.ts";
+  import { logNodeWarnings } from "./process.ts";
   const sink = { write: (line) => process.stderr.write(line) };
   logNodeWarnings(createLogger({ level: "info", format: "json" }, sink));
   process.emitWarning("too many listeners", "MaxListenersExceededWarning");

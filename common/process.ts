@@ -59,3 +59,12 @@ export const HEAP_FLAGS = ["--semi-space-growth-factor=1", "--heap-growing-perce
 export function keepHeapSmall(): void {
   for (const flag of HEAP_FLAGS) setFlagsFromString(flag);
 }
+
+/** Logs warnings of Node (listener leaks, deprecations), which it would print as text between JSON lines. */
+export function logNodeWarnings(log: Logger): void {
+  // Node prints them by a listener, too.
+  process.removeAllListeners("warning");
+  process.on("warning", ({ name, message }) => {
+    log.warn("Node.js warning", { warning: name, detail: message });
+  });
+}

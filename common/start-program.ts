@@ -5,8 +5,13 @@ import { helpText } from "./config/help.ts";
 import { isUsage, type Usage, usageText } from "./config/usage.ts";
 import type { LogFormat, Logger, LogLevel } from "./log.ts";
 import { standardErrorLog } from "./log-writer.ts";
-import { logNodeWarnings } from "./node-warnings.ts";
-import { endWhenUncaught, keepHeapSmall, nameProcess, printed } from "./process.ts";
+import {
+  endWhenUncaught,
+  keepHeapSmall,
+  logNodeWarnings,
+  nameProcess,
+  printed,
+} from "./process.ts";
 import { versionText } from "./version.ts";
 
 /** Exit code of a usage error. */

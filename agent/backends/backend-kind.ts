@@ -1,7 +1,7 @@
 import type { Family } from "../../api/address.ts";
 import type { Cidr } from "../../api/cidr.ts";
+import type { Scheduler } from "../../api/keys.ts";
 import type { Reason } from "../../api/reasons.ts";
-import type { Scheduler } from "../../api/scheduler.ts";
 import type { Logger } from "../../common/log.ts";
 import type { ConnectionCounters, KernelReader, Limits, Masquerade } from "./backend.ts";
 import type { AnyDataplane } from "./dataplane.ts";

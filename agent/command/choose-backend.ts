@@ -1,15 +1,19 @@
+import type { Family } from "../../api/address.ts";
 import type { NodeCheck } from "../../api/agent-page.ts";
-import type { Clock } from "../../common/clock.ts";
-import { sleep } from "../../common/clock.ts";
+import { type Cidr, familiesIn, ofFamily } from "../../api/cidr.ts";
+import { type Clock, sleep } from "../../common/clock.ts";
 import { CodedError } from "../../common/errors.ts";
 import type { Logger } from "../../common/log.ts";
+import type { ConnectionCounters, KernelReader } from "../backends/backend.ts";
 import {
   type BackendConfig,
   type BackendKind,
   isUnsupported,
+  type OpenOptions,
   type ReadyBackend,
   type Unsupported,
 } from "../backends/backend-kind.ts";
+import { KernelTable } from "../backends/kernel-table.ts";
 
 /** The backend of this node. */
 export interface Chosen {
@@ -92,4 +96,27 @@ export function backendRemark({ name, unsupported }: Chosen): NodeCheck {
 
 function sentences(unsupported: readonly Unsupported[]): string {
   return unsupported.flatMap(({ lacks }) => lacks).join(" ");
+}
+
+/**
+ * Opens the backend for each family that has a ClusterSet CIDR; returns their tables, what reads each, and the connection counters of each family that
+ * has any. `onRespawn`: called whenever a child process of a family failed.
+ */
+export function openBackends(
+  ready: ReadyBackend,
+  clusterSetCidrs: readonly Cidr[],
+  options: Pick<OpenOptions, "keep" | "othersInPlace">,
+  onRespawn: (family: Family) => void,
+) {
+  const tables = new Map<Family, KernelTable>();
+  const counters = new Map<Family, ConnectionCounters>();
+  const readers = new Map<Family, KernelReader>();
+  for (const family of familiesIn(clusterSetCidrs)) {
+    const ranges = ofFamily(clusterSetCidrs, family);
+    const open = ready.open(family, ranges, { ...options, onRespawn: () => onRespawn(family) });
+    tables.set(family, new KernelTable(open.dataplane));
+    readers.set(family, open.reader);
+    if (open.counters !== undefined) counters.set(family, open.counters);
+  }
+  return { tables, counters, readers };
 }

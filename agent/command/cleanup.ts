@@ -6,10 +6,10 @@ import { KINDS } from "../backends/kinds.ts";
 import type { AgentConfig } from "../config/config.ts";
 import { HEALTH_TABLE } from "../health/health-rules.ts";
 import { HealthTable } from "../health/health-table.ts";
+import { becomeSoleWriter } from "../system/node-lock.ts";
 import { TRAFFIC_TABLE } from "../traffic/traffic-rules.ts";
 import { TrafficTable } from "../traffic/traffic-table.ts";
 import { removeLeftovers } from "./remove-leftovers.ts";
-import { becomeSoleWriter } from "./sole-writer.ts";
 
 /** Milliseconds that an agent which was just stopped, or killed in the middle of a transaction, may take to end. */
 const TIMEOUT = 15_000;

@@ -6,7 +6,7 @@ import type { AgentConfig } from "../config/config.ts";
 import type { NodeFact } from "../model/facts.ts";
 import type { ImportPlan } from "../plan/import-plan.ts";
 import { planImport } from "../plan/plan.ts";
-import { openBackends } from "./backends.ts";
+import { openBackends } from "./choose-backend.ts";
 import type { Snapshot } from "./snapshot.ts";
 
 /** The plans of all imports, by name. */

@@ -25,18 +25,16 @@ import { interfaceAddresses } from "../system/addresses.ts";
 import { NetlinkTable } from "../system/conntrack/netlink-table.ts";
 import { ToolTable } from "../system/conntrack/tool-table.ts";
 import { affinityLimit, processorClock, textOf } from "../system/kernel-files.ts";
-import type { NodeLock } from "../system/node-lock.ts";
+import { becomeSoleWriter, type NodeLock } from "../system/node-lock.ts";
 import { runProgram } from "../system/run-program.ts";
 import { probeCommand, tcpConnect } from "../system/tcp-connect.ts";
 import { longestTimeout } from "../system/tool-timeout.ts";
 import { TrafficCounter } from "../traffic/traffic-counter.ts";
 import { TrafficTable } from "../traffic/traffic-table.ts";
-import { openBackends } from "./backends.ts";
-import { backendRemark, chooseBackend } from "./choose-backend.ts";
+import { backendRemark, chooseBackend, openBackends } from "./choose-backend.ts";
 import { LocalNode } from "./local-node.ts";
 import { openObjectSource } from "./object-source.ts";
 import { removeUntilDone } from "./remove-leftovers.ts";
-import { becomeSoleWriter } from "./sole-writer.ts";
 
 /**
  * `run`: keeps the node's kernel in sync until `stop` is aborted; the rules then stay. Rejects if it

@@ -1,7 +1,7 @@
 import { RULES_PER_IMPORT } from "../../api/fair-budget.ts";
 import { HEALTH_SCOPES } from "../../api/health.ts";
+import { SCHEDULERS } from "../../api/keys.ts";
 import { isClusterId, isLabelValue, isSubdomainName } from "../../api/names.ts";
-import { SCHEDULERS } from "../../api/scheduler.ts";
 import {
   type FlagTable,
   flag,

@@ -1,7 +1,6 @@
 import type { Protocol } from "../../api/protocol.ts";
 import type { Entry } from "../system/conntrack/entry.ts";
 import type { ConntrackTable, EntryFilter } from "../system/conntrack/table.ts";
-import { RecentUse } from "./recent-use.ts";
 import type { StaleCheck, StaleReason } from "./stale-check.ts";
 
 /** Number of entries deleted for one reason. */
@@ -145,5 +144,26 @@ class Deletions {
       const { protocol } = first.entry;
       this.#deleted.push({ protocol, reason: first.reason, entries: deleted });
     }
+  }
+}
+
+/** An entry without a packet for as many seconds is idle. */
+const IDLE_SECONDS = 10;
+
+/**
+ * Tells entries that clients use from idle ones, for one scan. The kernel does not report when an entry was used, but each packet begins its time
+ * anew, and that is the same for entries in the same state: the longest that the scan has seen. Until it has seen one in use, idle ones count
+ * as used, too.
+ */
+class RecentUse {
+  readonly #longest = new Map<string, number>();
+
+  /** True, too, if it is not known how long the entry stays. */
+  isUsed({ protocol, replied, assured, tcp, secondsLeft }: Entry): boolean {
+    if (secondsLeft === undefined) return true;
+    const state = `${protocol} ${replied} ${assured} ${tcp}`;
+    const longest = Math.max(secondsLeft, this.#longest.get(state) ?? 0);
+    this.#longest.set(state, longest);
+    return secondsLeft > longest - IDLE_SECONDS;
   }
 }

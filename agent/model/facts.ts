@@ -1,13 +1,12 @@
 import type { Address, Family } from "../../api/address.ts";
 import type { Cidr } from "../../api/cidr.ts";
 import type { HealthScope } from "../../api/health.ts";
+import type { Scheduler } from "../../api/keys.ts";
 import type { ObjectKey } from "../../api/names.ts";
 import type { Port } from "../../api/protocol.ts";
-import type { Scheduler } from "../../api/scheduler.ts";
 import type { Shift } from "../../api/shift.ts";
 import type { ClusterSelector } from "../../api/tiers/cluster-selectors.ts";
 import type { Endpoints } from "./endpoints.ts";
-import type { MinReady } from "./min-ready.ts";
 
 export type { Port } from "../../api/protocol.ts";
 export type { EndpointCondition, EndpointFact } from "./endpoints.ts";
@@ -141,3 +140,6 @@ export interface NodeFact {
   /** Canonical addresses of the node and of the API server. */
   readonly reservedAddresses: ReadonlySet<string>;
 }
+
+/** How many endpoints of a tier have to be ready: a number, or a part of those that its slices list. */
+export type MinReady = { readonly endpoints: number } | { readonly percent: number };

@@ -4,10 +4,12 @@ import { HEALTH_SCOPES } from "../../api/health.ts";
 import {
   ANNOTATION_CLUSTER_WEIGHTS,
   ANNOTATION_HEALTH,
+  ANNOTATION_MIN_READY,
   ANNOTATION_ON_ENDPOINT_DEATH,
   ANNOTATION_PREVIOUS_IPS,
   ANNOTATION_SCHEDULER,
   ANNOTATION_UDP,
+  SCHEDULERS,
 } from "../../api/keys.ts";
 import { isClusterId, isLabelName } from "../../api/names.ts";
 import type { Complaints, Parsed } from "../../api/parse/complaints.ts";
@@ -16,10 +18,8 @@ import { Interner } from "../../api/parse/interner.ts";
 import { parseObjectName } from "../../api/parse/object-name.ts";
 import { CLAIMS, parsePort, parsePorts } from "../../api/parse/parse-ports.ts";
 import { parseCreated } from "../../api/parse/time-span.ts";
-import { SCHEDULERS } from "../../api/scheduler.ts";
 import { parseTierPolicy } from "../../api/tiers/tier-policy.ts";
-import type { ImportFact } from "./facts.ts";
-import { parseMinReady } from "./min-ready.ts";
+import type { ImportFact, MinReady } from "./facts.ts";
 
 /** Maximum VIPs of one import, because each has a rule per port. The CRD allows two; manifests may have more. */
 const MOST_VIPS = 64;
@@ -232,4 +232,18 @@ function weightsOf(text: string): Map<string, number> | undefined {
     weights.set(cluster, Number(weight));
   }
   return weights;
+}
+
+/** Maximum number: more than any tier has. */
+const MOST_ENDPOINTS = 100_000;
+
+/** Parses the annotation, such as `3` or `30%`; undefined if there is none, or if it is invalid. */
+function parseMinReady(object: unknown, complaints: Complaints): MinReady | undefined {
+  const text = fieldAt(object, "metadata", "annotations", ANNOTATION_MIN_READY);
+  if (isUnset(text)) return undefined;
+  const [, digits, isPercent] = (typeof text === "string" && /^(\d{1,6})(%?)$/.exec(text)) || [];
+  const value = Number(digits);
+  if (value >= 1 && isPercent === "%" && value <= 100) return { percent: value };
+  if (value >= 1 && isPercent === "" && value <= MOST_ENDPOINTS) return { endpoints: value };
+  return complaints.add("invalid-policy", `metadata.annotations[${ANNOTATION_MIN_READY}]`, text);
 }

@@ -1,7 +1,6 @@
 import { gcd } from "../../api/gcd.ts";
 import type { Reason } from "../../api/reasons.ts";
-import type { ImportFact, TrafficDistribution } from "../model/facts.ts";
-import { type MinReady, neededOf } from "../model/min-ready.ts";
+import type { ImportFact, MinReady, TrafficDistribution } from "../model/facts.ts";
 import type { Candidate } from "./candidates.ts";
 import type { Share } from "./virtual-service.ts";
 
@@ -80,4 +79,10 @@ export function sharesOf(
   const divisor = [...found.values()].reduce(gcd);
   const shares = [...found].map(([cluster, weight]) => ({ cluster, weight: weight / divisor }));
   return { chosen, shares: shares.sort((a, b) => (a.cluster < b.cluster ? -1 : 1)) };
+}
+
+/** The number of ready endpoints that a tier with `listed` endpoints needs: at least one. */
+function neededOf(minReady: MinReady, listed: number): number {
+  if ("endpoints" in minReady) return minReady.endpoints;
+  return Math.max(1, Math.ceil((minReady.percent * listed) / 100));
 }

@@ -1,8 +1,8 @@
-import type { Family } from "../../api/address.ts";
+import { type Family, isAddress, parseAddress } from "../../api/address.ts";
+import type { Scheduler } from "../../api/keys.ts";
 import type { ObjectKey } from "../../api/names.ts";
 import type { Protocol } from "../../api/protocol.ts";
 import type { Reason } from "../../api/reasons.ts";
-import type { Scheduler } from "../../api/scheduler.ts";
 
 /** The interface between plan and backends: one port of an import in one family, independent of any kernel interface. */
 export interface VirtualService {
@@ -75,4 +75,50 @@ export function servicePortName(service: {
 /** `10.1.0.1:80` or `[fd00::1]:80`. */
 export function destination(address: string, port: number): string {
   return address.includes(":") ? `[${address}]:${port}` : `${address}:${port}`;
+}
+
+/** Endpoints with one share of a service's connections, which each of them gets an equal part of. */
+export interface ClusterGroup {
+  /** In comparison with the other groups. */
+  readonly weight: number;
+  /** At least one. */
+  readonly endpoints: readonly PlannedEndpoint[];
+}
+
+/** The endpoints of a service with shares, one group for each cluster, in the order of the shares. PURE. */
+export function clusterGroups({
+  endpoints,
+  shares = [],
+}: Pick<VirtualService, "endpoints" | "shares">): ClusterGroup[] {
+  const byCluster = Map.groupBy(endpoints, ({ cluster }) => cluster);
+  return shares.flatMap(({ cluster, weight }) => {
+    const own = byCluster.get(cluster);
+    return own === undefined ? [] : [{ weight, endpoints: own }];
+  });
+}
+
+/** VIP, protocol and port of a service of one family as one text: `f1000001 TCP 80`. */
+export type ServiceKey = string;
+
+/** Where a service answers. */
+interface Place extends Pick<VirtualService, "protocol" | "port"> {
+  readonly address: string;
+}
+
+/** The key of a VIP and port; `address`: its digits. */
+export function serviceKey({ address, protocol, port }: Place): ServiceKey {
+  return `${address} ${protocol} ${port}`;
+}
+
+/** The keys of a service: one for each of its VIPs. */
+export function keysOf({ vips, protocol, port }: VirtualService): ServiceKey[] {
+  return digitsOf(vips).map((address) => serviceKey({ address, protocol, port }));
+}
+
+/** The digits of canonical addresses. */
+export function digitsOf(addresses: readonly string[]): string[] {
+  return addresses.flatMap((text) => {
+    const address = parseAddress(text);
+    return isAddress(address) ? [address.hex] : [];
+  });
 }

@@ -1,6 +1,5 @@
-import { memorySize } from "../../api/memory-size.ts";
 import type { IpAddressFact } from "../../api/parse/parse-ip-address.ts";
-import type { Limit } from "../../api/quota.ts";
+import { type Limit, memorySize } from "../../api/quota.ts";
 import { StoreQuota } from "../../api/store-quota.ts";
 import type { ImportFact, NodeObjectFact, PropertyFact, SliceFact } from "../model/facts.ts";
 import { ObjectTable } from "./object-table.ts";

@@ -1,6 +1,6 @@
 import { GroupedBudget } from "../../api/grouped-budget.ts";
-import { memorySize } from "../../api/memory-size.ts";
 import type { Problem } from "../../api/problem.ts";
+import { memorySize } from "../../api/quota.ts";
 import type { SliceFact } from "../model/facts.ts";
 import type { ObjectTable, ParsedObject } from "./object-table.ts";
 

@@ -7,8 +7,7 @@ import { counted } from "../../api/count.ts";
 import { PROPERTY_REGION } from "../../api/keys.ts";
 import { namesOf } from "../../api/names.ts";
 import { field, textField } from "../../api/parse/fields.ts";
-import { isPartial } from "../../api/partial-failover.ts";
-import { isReason, REASONS, type Reason } from "../../api/reasons.ts";
+import { isPartial, isReason, REASONS, type Reason } from "../../api/reasons.ts";
 import type { Severity } from "../exit-code.ts";
 import type { Problem } from "./readings.ts";
 

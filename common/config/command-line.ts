@@ -49,13 +49,11 @@ export function readCommandLine<Command extends string, Table extends FlagTable>
     const variable = variableOf(program, flag);
     const preset = typeof flag.default === "string" ? flag.default : flag.default.of(machine);
     const sources = [
-      [`--${flag.name}`, isAbout ? undefined : line.texts.get(flag.key)],
-      [variable, variables[variable] || undefined],
-    ] as const;
-    const [where, text = ""] = sources.find(([, text]) => text !== undefined) ?? [
-      `default of --${flag.name}`,
-      preset,
+      { where: `--${flag.name}`, text: isAbout ? undefined : line.texts.get(flag.key) },
+      { where: variable, text: variables[variable] || undefined },
+      { where: `default of --${flag.name}`, text: preset },
     ];
+    const { where = "", text = "" } = sources.find((source) => source.text !== undefined) ?? {};
     const result = flag.read(text);
     if ("expected" in result) faults.push({ where, value: text, expected: result.expected });
     else values[flag.key] = result.value;

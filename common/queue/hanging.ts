@@ -1,4 +1,4 @@
-import { mayTake } from "../../api/fair-share.ts";
+import { mayTake } from "../../api/fair-budget.ts";
 import type { Clock } from "../clock.ts";
 
 /** Milliseconds of an attempt that hung until it was rejected, as in a webhook that does not answer, or that was slow. */

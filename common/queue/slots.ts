@@ -1,4 +1,4 @@
-import { mayTake } from "../../api/fair-share.ts";
+import { mayTake } from "../../api/fair-budget.ts";
 
 /** Starts work that waits. */
 type Waiting = Set<() => void>;

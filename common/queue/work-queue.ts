@@ -1,4 +1,4 @@
-import { mayTake } from "../../api/fair-share.ts";
+import { mayTake } from "../../api/fair-budget.ts";
 import { type BackoffBounds, backoff, spreadRetryAfter } from "../backoff.ts";
 import type { Cancel, Clock } from "../clock.ts";
 import { ApiFault } from "../kubernetes/api-fault.ts";

@@ -1,7 +1,7 @@
 import { type Address, type Family, isAddress, parseAddress } from "../../api/address.ts";
 import { classOf } from "../../api/address-class.ts";
 import { type Cidr, contains, containsAny, ofFamily } from "../../api/cidr.ts";
-import { mayTake } from "../../api/fair-share.ts";
+import { mayTake } from "../../api/fair-budget.ts";
 import { namesOf, type ObjectKey } from "../../api/names.ts";
 import type { Reason } from "../../api/reasons.ts";
 import { allocate } from "./allocate.ts";

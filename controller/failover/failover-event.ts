@@ -1,5 +1,4 @@
-import { isPartial } from "../../api/partial-failover.ts";
-import { REASONS } from "../../api/reasons.ts";
+import { isPartial, REASONS } from "../../api/reasons.ts";
 import type { ConditionEvent } from "../import/condition-events.ts";
 import type { FailoverReason, FailoverResult } from "./failover-of.ts";
 

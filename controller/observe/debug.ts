@@ -1,4 +1,4 @@
-import { isPartial } from "../../api/partial-failover.ts";
+import { isPartial } from "../../api/reasons.ts";
 import { shiftText } from "../../api/shift.ts";
 import { UNCONFIRMED } from "../members/removal-confirmation.ts";
 import type { Controller } from "../sync/controller.ts";

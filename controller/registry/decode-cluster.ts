@@ -26,8 +26,7 @@ import type { ClusterFact, Exceptions } from "../model/facts.ts";
 import { MOST_EXCEPT_CHARACTERS, MOST_LEASE_SECONDS } from "../model/limits.ts";
 import { parseAccepted } from "./accepted-ranges.ts";
 import { LEASE_NAME } from "./names.ts";
-import type { Registry } from "./registry.ts";
-import { isFromCluster } from "./validate-metadata.ts";
+import { isFromCluster, type Registry } from "./validate-metadata.ts";
 
 /**
  * Decodes the Lease of a registry. Leases of other names are ignored. No fact for a Lease of another cluster, or

@@ -19,8 +19,7 @@ import { isInScope } from "../model/peer-scope.ts";
 import { parseServiceProperties } from "../model/service-properties.ts";
 import { parseSliceContent } from "../model/slice-content.ts";
 import { serviceOfRecord, serviceOfSlice } from "./names.ts";
-import type { Registry } from "./registry.ts";
-import { isRecordObject, isValidMetadata } from "./validate-metadata.ts";
+import { isRecordObject, isValidMetadata, type Registry } from "./validate-metadata.ts";
 
 /** Of almost all clusters with such a CRD, and of all records without the annotation. Both families would give imports a VIP without endpoints, and conflicts with exports that state theirs. */
 const UNSTATED = ["IPv4"] as const;

@@ -2,8 +2,18 @@ import { LABEL_RECORD, LABEL_SOURCE_CLUSTER } from "../../api/keys.ts";
 import type { ObjectKey } from "../../api/names.ts";
 import type { Complaints } from "../../api/parse/complaints.ts";
 import { fieldAt, isUnset } from "../../api/parse/fields.ts";
+import type { NamespaceScope } from "../model/peer-scope.ts";
+import type { EndpointRanges } from "../model/slice-content.ts";
 import { recordLabel } from "./names.ts";
-import type { Registry } from "./registry.ts";
+
+/** The registry of one cluster. */
+export interface Registry extends EndpointRanges {
+  /** Owner of all objects in it, whatever they say. */
+  readonly cluster: string;
+  readonly namespace: string;
+  /** Namespaces of the Services that the cluster may export; absent: all. */
+  readonly namespaces?: NamespaceScope;
+}
 
 /** True for a record or a slice of one; other objects in a registry are ignored. */
 export function isRecordObject(object: unknown): boolean {

@@ -9,8 +9,6 @@ export const LATE_MS = 60_000;
 
 /** For which nodes the controller changes the taint. `new-nodes`: removes it; `restarted-nodes`: also adds it after a restart. */
 export const STARTUP_TAINTS = ["never", "new-nodes", "restarted-nodes"] as const;
-/** One of `STARTUP_TAINTS`. */
-export type StartupTaintChoice = (typeof STARTUP_TAINTS)[number];
 
 /** The agent of a node: whether a pod of it is ready there, or none is, or there is no pod. */
 export type AgentState = "ready" | "not-ready" | "missing";

@@ -144,12 +144,6 @@ export class FactStore<Fact> {
     return this.#groups.keysOf(group);
   }
 
-  /** As `keysOf`, and those of objects over the quota. */
-  *knownOf(group: ObjectKey): Iterable<string> {
-    yield* this.keysOf(group);
-    yield* this.#rejected.keysOf(group);
-  }
-
   factsOf(group: ObjectKey): Fact[] {
     return [...this.keysOf(group)].flatMap((key) => this.fact(key) ?? []);
   }

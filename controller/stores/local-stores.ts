@@ -1,12 +1,12 @@
 import { canonicalAddresses, isAddress, parseAddress } from "../../api/address.ts";
 import { type Cidr, containsAny } from "../../api/cidr.ts";
 import { LABEL_SERVICE_NAME, LABEL_SERVICE_SLICE } from "../../api/keys.ts";
-import { memorySize } from "../../api/memory-size.ts";
 import { namesOf, type ObjectKey, objectKey } from "../../api/names.ts";
 import type { Parsed } from "../../api/parse/complaints.ts";
 import { fieldAt } from "../../api/parse/fields.ts";
 import { type IpAddressFact, parseIpAddress } from "../../api/parse/parse-ip-address.ts";
 import type { Problem } from "../../api/problem.ts";
+import { memorySize } from "../../api/quota.ts";
 import { StoreQuota } from "../../api/store-quota.ts";
 import { type VipDispute, VipHolders } from "../../api/vip-holders.ts";
 import type {

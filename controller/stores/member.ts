@@ -12,7 +12,7 @@ import type { Dirty, TaskKind } from "../model/task.ts";
 import { decodeCluster } from "../registry/decode-cluster.ts";
 import { decodeRecord, decodeSlice } from "../registry/decode-record.ts";
 import { LEASE_NAME, recordName, serviceOfRecord, serviceOfSlice } from "../registry/names.ts";
-import type { Registry } from "../registry/registry.ts";
+import type { Registry } from "../registry/validate-metadata.ts";
 import { type Change, FactStore } from "./fact-store.ts";
 import type { Follow, Sink } from "./informer.ts";
 import { RegistryInformers } from "./registry-informers.ts";

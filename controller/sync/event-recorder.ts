@@ -1,9 +1,8 @@
-import { mayTake } from "../../api/fair-share.ts";
+import { mayTake } from "../../api/fair-budget.ts";
 import { CONTROLLER_NAME } from "../../api/keys.ts";
 import { namesOf } from "../../api/names.ts";
 import type { Clock } from "../../common/clock.ts";
-import type { ApiResource } from "../../common/kubernetes/resource.ts";
-import { apiVersionOf } from "../../common/kubernetes/resource.ts";
+import { type ApiResource, apiVersionOf } from "../../common/kubernetes/resource.ts";
 import type { ApiWriter } from "../../common/kubernetes/writer.ts";
 import { LogRateLimit } from "../../common/log-rate-limit.ts";
 import { Slots } from "../../common/queue/slots.ts";

@@ -1,8 +1,7 @@
 import { namesOf, type ObjectKey, objectKey } from "../../api/names.ts";
 import type { Clock } from "../../common/clock.ts";
 import type { ControllerConfig } from "../config/config.ts";
-import { type AgentPodFact, parseAgentPod } from "../model/parse-agent-pod.ts";
-import { type NodeFact, parseNode } from "../model/parse-node.ts";
+import { type AgentPodFact, type NodeFact, parseAgentPod, parseNode } from "../model/parse-node.ts";
 import type { Dirty } from "../model/task.ts";
 import type { Observer } from "../observe/observer.ts";
 import type { AgentState, NodeSituation } from "../startup-taint/startup-taint.ts";

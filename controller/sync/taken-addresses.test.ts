@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { mayTake } from "../../api/fair-share.ts";
+import { mayTake } from "../../api/fair-budget.ts";
 import { objectKey } from "../../api/names.ts";
 import { cidr } from "../../test/generators/facts.ts";
 import { forAll } from "../../test/generators/for-all.ts";

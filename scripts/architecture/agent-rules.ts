@@ -15,9 +15,7 @@ export const AGENT_RULES: readonly Rule[] = [
     why: "Stateless decisions: same facts, same plan.",
   },
   {
-    files: [
-      "agent/backends/{address-bits,backend,cluster-groups,dataplane,limits,names,objects,requirements}.ts",
-    ],
+    files: ["agent/backends/{backend,dataplane,limits,names,objects,requirements}.ts"],
     may: [
       "agent/backends/{backend,objects}.ts",
       "api/**",
@@ -51,12 +49,7 @@ export const AGENT_RULES: readonly Rule[] = [
   },
   {
     files: ["agent/backends/nft/*"],
-    may: [
-      "./",
-      "api/**",
-      "agent/{backends/{address-bits,backend},plan/virtual-service}.ts",
-      "node:crypto",
-    ],
+    may: ["./", "api/**", "agent/{backends/backend,plan/virtual-service}.ts", "node:crypto"],
     pure: true,
     why: "What IPVS and nftables share: the text of nft. Hashing is pure.",
   },
@@ -80,7 +73,7 @@ export const AGENT_RULES: readonly Rule[] = [
     may: [
       "./",
       "api/**",
-      "agent/backends/{address-bits,backend,cluster-groups,dataplane,objects,requirements}.ts",
+      "agent/backends/{backend,dataplane,objects,requirements}.ts",
       "agent/backends/nft/*",
       "agent/plan/virtual-service.ts",
       "agent/system/ipvs/object.ts",
@@ -121,7 +114,7 @@ export const AGENT_RULES: readonly Rule[] = [
   },
   {
     files: [
-      "agent/conntrack/{endpoint-removal,programmed-port,programmed-state,recent-use,scan-scope,stale-check}.ts",
+      "agent/conntrack/{endpoint-removal,programmed-port,programmed-state,scan-scope,stale-check}.ts",
     ],
     may: [
       "./",

@@ -123,57 +123,6 @@ describe("three clusters that read each other", { concurrency: 6 }, () => {
     for (const id of story.clusters) await story.untilGone(id);
   });
 
-  test("conflicts: every exporter's condition has all reasons, the winner and the number of conflicting exports, and the import does not change", async () => {
-    const story = await ServiceCase.open(stage);
-    const affinity = (timeoutSeconds: number) => ({
-      ...{ sessionAffinity: "ClientIP", sessionAffinityConfig: { clientIP: { timeoutSeconds } } },
-    });
-    for (const id of ["c1", "c2"]) {
-      await story.serve(id, { ...DUAL, ...affinity(10), trafficDistribution: "PreferClose" });
-      await story.export(id, { exportedLabels: { team: "shop" }, exportedAnnotations: { a: "1" } });
-      if (id === "c1") await story.grow();
-    }
-    for (const id of ["c1", "c2"]) await story.untilCondition(id, "Conflict", "False NoConflicts");
-    const before = await story.untilImported("c3", ({ status }) =>
-      assert.equal(status?.clusters?.length, 2),
-    );
-    await story.grow();
-    await story.serve("c3", {
-      ...{ ipFamilyPolicy: "SingleStack", ipFamilies: ["IPv4"], ...affinity(20) },
-      ports: [{ name: "http", port: 81, protocol: "TCP" }],
-      internalTrafficPolicy: "Local",
-    });
-    await story.export("c3", { exportedLabels: { team: "other" } });
-    for (const id of story.clusters) {
-      const { reason, message } = await story.untilCondition(id, "Conflict", "True ");
-      assert.deepEqual(reason.split(","), [
-        ...["PortConflict", "SessionAffinityConfigConflict", "InternalTrafficPolicyConflict"],
-        ...["TrafficDistributionConflict", "LabelsConflict", "AnnotationsConflict"],
-        "IPFamilyConflict",
-      ]);
-      for (const part of [
-        'ports are merged, the oldest export\'s (c1: "http 80/TCP") first; 1/3 clusters disagree.',
-        "sessionAffinityConfig is taken from the oldest export, timeoutSeconds 10 of c1; 1/3",
-        'internalTrafficPolicy is taken from the oldest export, "Cluster" of c1; 1/3 clusters',
-        'trafficDistribution is taken from the oldest export, "PreferSameZone" of c1; 1/3',
-        "exportedLabels is taken from the oldest export, ",
-        "exportedAnnotations is taken from the oldest export, ",
-        'ipFamilies is taken from the oldest export, "IPv4, IPv6" of c1; 1/3 clusters disagree.',
-      ])
-        assert.ok(message.includes(part), message);
-      await story.untilCondition(id, "Valid", "True Valid");
-    }
-    const after = await story.untilImported("c3", ({ status }) =>
-      assert.equal(status?.clusters?.length, 3),
-    );
-    // The ports of all exporters are united.
-    const { ports: _, ...spec } = before.spec;
-    assert.partialDeepStrictEqual(after.spec, spec);
-    assert.deepEqual(after.metadata.labels, before.metadata.labels);
-    await story.unexport("c3");
-    for (const id of ["c1", "c2"]) await story.untilCondition(id, "Conflict", "False NoConflicts");
-  });
-
   test("items 22 and 23: every cluster has one import while it has the namespace, also the exporter, with whose namespace the export is withdrawn", async () => {
     const story = await ServiceCase.open(stage, { without: ["c3"] });
     const namespace = manifest("Namespace", story.namespace);

@@ -10,8 +10,8 @@ import {
   destinationOf,
   type Terms,
 } from "../../agent/backends/ipvs/vip.ts";
-import { type ServiceKey, serviceKey } from "../../agent/backends/nft/service-key.ts";
 import type { Held } from "../../agent/backends/objects.ts";
+import { type ServiceKey, serviceKey } from "../../agent/plan/virtual-service.ts";
 import type { Command, ListedDestination, Server } from "../../agent/system/ipvs/object.ts";
 import { isAddress, parseAddress } from "../../api/address.ts";
 import { isProtocol } from "../../api/protocol.ts";

@@ -3,7 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { type GuardSets, marksOf, renderTables } from "../../agent/backends/ipvs/nft-tables.ts";
-import { serviceKey } from "../../agent/backends/nft/service-key.ts";
+import { serviceKey } from "../../agent/plan/virtual-service.ts";
 import { FAMILIES } from "../../api/address.ts";
 import { changedChains } from "../backends/tested-backend.ts";
 import { OPTIONS } from "../doubles/model-ipvs.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { finished } from "../../agent/backends/backend.ts";
 import { destinationKey, destinationText } from "../../agent/backends/ipvs/vip.ts";
-import { serviceKey } from "../../agent/backends/nft/service-key.ts";
+import { serviceKey } from "../../agent/plan/virtual-service.ts";
 import type { Address } from "../../api/address.ts";
 import { contains, ofFamily } from "../../api/cidr.ts";
 import { isProtocol } from "../../api/protocol.ts";

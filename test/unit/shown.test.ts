@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { headingsWithCommands, isAsShown } from "../e2e/guide.ts";
 
-// How guides are held to what is seen. What may differ, the tests that follow guides show: test/e2e, test/apiserver.
+// What a guide shows is what is seen. The tests that follow guides (test/e2e, test/apiserver) show what may differ.
 
 const IMPORT = `NAME   TYPE           IP                    AGE
 web    ClusterSetIP   ["241.232.251.137"]   5s

@@ -1,5 +1,5 @@
 import type { Family } from "../../../api/address.ts";
-import { addressBits } from "../address-bits.ts";
+import { addressBits } from "../../../api/cidr.ts";
 import type { MasqueradePolicy } from "../backend.ts";
 import { GUARD, HAIRPIN, MASQUERADE } from "./chain-name.ts";
 import type { Chain } from "./render.ts";

@@ -1,8 +1,7 @@
 import type { ObjectKey } from "../../../api/names.ts";
-import type { VirtualService } from "../../plan/virtual-service.ts";
+import { digitsOf, type VirtualService } from "../../plan/virtual-service.ts";
 import type { Drift, Programmed } from "../backend.ts";
 import type { Found, Layout } from "../dataplane.ts";
-import { digitsOf } from "../nft/service-key.ts";
 import { type Change, type Held, type Part, PLAIN } from "../objects.ts";
 import { renderGuard, renderHairpin, renderMasquerade } from "./base-chains.ts";
 import { OWN, serviceChain } from "./chain-name.ts";

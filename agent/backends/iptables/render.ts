@@ -1,9 +1,9 @@
 import {
+  clusterGroups,
   type PlannedEndpoint,
   servicePortName,
   type VirtualService,
 } from "../../plan/virtual-service.ts";
-import { clusterGroups } from "../cluster-groups.ts";
 import { GUARD, serviceChain } from "./chain-name.ts";
 import { recentList } from "./recent-lists.ts";
 import { comment, dnat, host, remember, remembered, withProbability } from "./rule.ts";

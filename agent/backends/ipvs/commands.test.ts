@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { SCHEDULERS } from "../../../api/scheduler.ts";
+import { SCHEDULERS } from "../../../api/keys.ts";
 import { ipvsBackend, OPTIONS } from "../../../test/doubles/model-ipvs.ts";
 import { forMany } from "../../../test/generators/for-all.ts";
 import { virtualService } from "../../../test/generators/services.ts";
@@ -11,6 +11,7 @@ import { KernelChange } from "../kernel-table.ts";
 import type { Held } from "../objects.ts";
 import { IpvsLayout } from "./layout.ts";
 import { SETTINGS_ID } from "./listing.ts";
+import { elementLines } from "./nft-tables.ts";
 import { renderPort, weightsOf } from "./render.ts";
 import { parseVip, vipText } from "./vip.ts";
 
@@ -260,4 +261,13 @@ test("small integers stay small", () => {
   assert.deepEqual([...weights.values()], [18, 1, 1]);
   const equal = weightsOf(virtualService({ endpoints }));
   assert.deepEqual([...equal.values()], [1, 1, 1]);
+});
+
+test("a line has at most 500 elements", () => {
+  const many = new Set(Array.from({ length: 1001 }, (_, i) => `${i}`));
+  const lines = elementLines("ip t", "s", new Set<string>(), many, (key: string) => key);
+  assert.deepEqual(
+    lines.map((line) => line.split(",").length),
+    [500, 500, 1],
+  );
 });

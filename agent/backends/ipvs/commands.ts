@@ -1,7 +1,7 @@
 import { addressFromHex, type Family } from "../../../api/address.ts";
+import { type ServiceKey, serviceKey } from "../../plan/virtual-service.ts";
 import type { Command } from "../../system/ipvs/object.ts";
 import type { Transaction } from "../backend.ts";
-import { type ServiceKey, serviceKey } from "../nft/service-key.ts";
 import type { GuardOptions } from "./guard.ts";
 import { type GuardSets, noSets, renderElements, renderTables } from "./nft-tables.ts";
 import type { Setting } from "./settings.ts";

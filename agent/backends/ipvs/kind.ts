@@ -1,6 +1,6 @@
 import { FAMILIES, type Family } from "../../../api/address.ts";
+import type { Scheduler } from "../../../api/keys.ts";
 import { PROTOCOLS, type Protocol } from "../../../api/protocol.ts";
-import type { Scheduler } from "../../../api/scheduler.ts";
 import { type Cancel, type Clock, systemClock } from "../../../common/clock.ts";
 import { codeOf } from "../../../common/errors.ts";
 import type { VirtualService } from "../../plan/virtual-service.ts";

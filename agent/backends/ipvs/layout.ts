@@ -1,11 +1,10 @@
 import { addressFromHex, type Family } from "../../../api/address.ts";
 import { containsAny } from "../../../api/cidr.ts";
+import type { Scheduler } from "../../../api/keys.ts";
 import type { Protocol } from "../../../api/protocol.ts";
-import type { Scheduler } from "../../../api/scheduler.ts";
-import type { VirtualService } from "../../plan/virtual-service.ts";
+import { digitsOf, type VirtualService } from "../../plan/virtual-service.ts";
 import type { Conflict, Drift, Programmed } from "../backend.ts";
 import type { Found, Layout, Rendering } from "../dataplane.ts";
-import { digitsOf } from "../nft/service-key.ts";
 import { type Change, type Deletion, type Held, type Part, PLAIN, type Put } from "../objects.ts";
 import { IpvsCommands } from "./commands.ts";
 import { compare } from "./drift.ts";

@@ -1,9 +1,9 @@
 import { isAddress, parseAddress } from "../../../api/address.ts";
 import { containsAny } from "../../../api/cidr.ts";
 import { isProtocol } from "../../../api/protocol.ts";
+import { serviceKey } from "../../plan/virtual-service.ts";
 import type { ListedDestination, Server } from "../../system/ipvs/object.ts";
 import type { NftElement, NftTable } from "../../system/nftables/listing.ts";
-import { serviceKey } from "../nft/service-key.ts";
 import type { Held } from "../objects.ts";
 import { type GuardOptions, isBound } from "./guard.ts";
 import { type GuardSets, marksOf, noSets } from "./nft-tables.ts";

@@ -1,8 +1,7 @@
 import { addressFromHex, type Family } from "../../../api/address.ts";
 import type { Cidr } from "../../../api/cidr.ts";
+import type { ServiceKey } from "../../plan/virtual-service.ts";
 import { type Chain, commentsOf, hooksOf, replaceTable, WORDS } from "../nft/chains.ts";
-import { elementLines } from "../nft/elements.ts";
-import type { ServiceKey } from "../nft/service-key.ts";
 import { type GuardOptions, guardChains } from "./guard.ts";
 
 /** Our nftables tables of one family, which are always written together: the guard, and with IPv4 the ARP rules. */
@@ -113,4 +112,40 @@ function arpChains(clusterSetCidrs: readonly Cidr[]): Chain[] {
       ),
     },
   ];
+}
+
+/** Elements of a set, or of a set whose elements have comments. */
+type Elements<Key> = ReadonlySet<Key> | ReadonlyMap<Key, string>;
+
+/** Elements per line: nft is slow with many lines, and needs much memory for long ones. */
+const PER_LINE = 500;
+
+/** The lines that turn the elements of a set from `before` into `after`. `text` writes an element without its comment. */
+export function elementLines<Key>(
+  table: string,
+  set: string,
+  before: Elements<Key>,
+  after: Elements<Key>,
+  text: (key: Key) => string,
+): string[] {
+  const differs = (key: Key) => stateOf(before, key) !== stateOf(after, key);
+  const added = [...after.keys()].filter(differs).map((key) => {
+    const comment = stateOf(after, key);
+    return typeof comment === "string" ? `${text(key)} comment "${comment}"` : text(key);
+  });
+  return [
+    ...lines(`delete element ${table} ${set}`, [...before.keys()].filter(differs).map(text)),
+    ...lines(`add element ${table} ${set}`, added),
+  ];
+}
+
+function stateOf<Key>(elements: Elements<Key>, key: Key): string | boolean | undefined {
+  return "get" in elements ? elements.get(key) : elements.has(key);
+}
+
+function lines(command: string, elements: readonly string[]): string[] {
+  const found: string[] = [];
+  for (let i = 0; i < elements.length; i += PER_LINE)
+    found.push(`${command} { ${elements.slice(i, i + PER_LINE).join(", ")} }`);
+  return found;
 }

@@ -1,7 +1,7 @@
 import type { Family } from "../../../api/address.ts";
 import type { Cidr } from "../../../api/cidr.ts";
+import type { Scheduler } from "../../../api/keys.ts";
 import type { Protocol } from "../../../api/protocol.ts";
-import type { Scheduler } from "../../../api/scheduler.ts";
 import { CodedError, codeOf } from "../../../common/errors.ts";
 import { IpvsTable } from "../../system/ipvs/ipvs-table.ts";
 import { execLines } from "../../system/run-program.ts";

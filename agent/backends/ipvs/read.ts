@@ -1,5 +1,5 @@
 import { addressFromHex, type Family } from "../../../api/address.ts";
-import type { VirtualService } from "../../plan/virtual-service.ts";
+import { digitsOf, type VirtualService } from "../../plan/virtual-service.ts";
 import { VIP_DEVICE } from "../../system/addresses.ts";
 import { IpvsTable } from "../../system/ipvs/ipvs-table.ts";
 import type { ListedDestination, Server } from "../../system/ipvs/object.ts";
@@ -8,7 +8,6 @@ import { listTable } from "../../system/nft-table.ts";
 import { allRules } from "../../system/nftables/listing.ts";
 import { readSysctl } from "../../system/sysctl.ts";
 import type { DestinationCount } from "../backend.ts";
-import { digitsOf } from "../nft/service-key.ts";
 import type { GuardOptions } from "./guard.ts";
 import { KUBE_PROXY_DEVICE } from "./kube-proxy.ts";
 import { type GuardListing, isOurAddress, type Listing, setsOf } from "./listing.ts";

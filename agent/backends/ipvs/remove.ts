@@ -1,11 +1,11 @@
 import { FAMILIES, type Family } from "../../../api/address.ts";
 import { type Cidr, containsAny } from "../../../api/cidr.ts";
 import { codeOf } from "../../../common/errors.ts";
+import { serviceKey } from "../../plan/virtual-service.ts";
 import { hasInterface } from "../../system/addresses.ts";
 import { IpvsTable } from "../../system/ipvs/ipvs-table.ts";
 import type { Server } from "../../system/ipvs/object.ts";
 import type { Link } from "../../system/link/encoding.ts";
-import { serviceKey } from "../nft/service-key.ts";
 import { nft } from "./apply.ts";
 import { guardTable, renderUnbound } from "./nft-tables.ts";
 import { listGuard, vipDevice } from "./read.ts";

@@ -1,13 +1,14 @@
 import { gcd } from "../../../api/gcd.ts";
+import type { Scheduler } from "../../../api/keys.ts";
 import type { ObjectKey } from "../../../api/names.ts";
-import type { Scheduler } from "../../../api/scheduler.ts";
 import {
+  type ClusterGroup,
+  clusterGroups,
+  digitsOf,
   type PlannedEndpoint,
   servicePortName,
   type VirtualService,
 } from "../../plan/virtual-service.ts";
-import { type ClusterGroup, clusterGroups } from "../cluster-groups.ts";
-import { digitsOf } from "../nft/service-key.ts";
 import {
   type DestinationKey,
   destinationKey,

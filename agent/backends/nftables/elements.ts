@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import { isLabelName, type ObjectKey } from "../../../api/names.ts";
+import type { ServiceKey } from "../../plan/virtual-service.ts";
 import type { Element, ElementChange } from "../../system/nftables/element.ts";
-import type { ServiceKey } from "../nft/service-key.ts";
 import type { HeldObject } from "../objects.ts";
 import { SETS } from "./sets.ts";
 

@@ -1,7 +1,12 @@
 import { addressFromHex, FAMILIES, type Family } from "../../../api/address.ts";
 import { familiesIn, isCidr, parseCidr } from "../../../api/cidr.ts";
 import { codeOf } from "../../../common/errors.ts";
-import { destination, type VirtualService } from "../../plan/virtual-service.ts";
+import {
+  destination,
+  digitsOf,
+  serviceKey,
+  type VirtualService,
+} from "../../plan/virtual-service.ts";
 import { NftCommits } from "../../system/nft-commits.ts";
 import { listTable } from "../../system/nft-table.ts";
 import type { Element } from "../../system/nftables/element.ts";
@@ -10,7 +15,6 @@ import { parseElement } from "../../system/nftables/text.ts";
 import { execLines } from "../../system/run-program.ts";
 import { type HeldPort, UNLIMITED } from "../backend.ts";
 import type { BackendConfig, BackendKind, ReadyBackend } from "../backend-kind.ts";
-import { digitsOf, serviceKey } from "../nft/service-key.ts";
 import type { Requirements } from "../requirements.ts";
 import { splitKey } from "./elements.ts";
 import { Nftables } from "./kernel.ts";

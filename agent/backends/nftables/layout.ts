@@ -1,11 +1,10 @@
 import { addressFromHex } from "../../../api/address.ts";
 import type { ObjectKey } from "../../../api/names.ts";
-import type { VirtualService } from "../../plan/virtual-service.ts";
+import { digitsOf, type ServiceKey, type VirtualService } from "../../plan/virtual-service.ts";
 import type { ElementChange } from "../../system/nftables/element.ts";
 import { renderChange } from "../../system/nftables/text.ts";
 import type { Drift, Programmed, Transaction } from "../backend.ts";
 import type { Found, Layout, Rendering } from "../dataplane.ts";
-import { digitsOf, type ServiceKey } from "../nft/service-key.ts";
 import type { Change, Held, Part } from "../objects.ts";
 import { added, changesOf, removed, type ServiceElements } from "./elements.ts";
 import { chainNames, partNameOf } from "./extra-chains.ts";

@@ -5,7 +5,6 @@ import { cidr } from "../../../test/generators/facts.ts";
 import { virtualService } from "../../../test/generators/services.ts";
 import type { VirtualService } from "../../plan/virtual-service.ts";
 import { finished } from "../backend.ts";
-import { elementLines } from "../nft/elements.ts";
 import { branchTo } from "./extra-chains.ts";
 import { SETS, SKELETON, WHOLE } from "./sets.ts";
 
@@ -170,13 +169,4 @@ test("the element that leads to a chain follows from the name of the chain", () 
   ];
   for (const one of branches) assert.deepEqual(branchTo(one.verdict.split(" ")[1] ?? ""), one);
   for (const chain of ["known", "guard", "sent-1-of-2"]) assert.equal(branchTo(chain), undefined);
-});
-
-test("a line has at most 500 elements", () => {
-  const many = new Set(Array.from({ length: 1001 }, (_, i) => `${i}`));
-  const lines = elementLines("ip t", "s", new Set<string>(), many, (key: string) => key);
-  assert.deepEqual(
-    lines.map((line) => line.split(",").length),
-    [500, 500, 1],
-  );
 });

@@ -1,6 +1,6 @@
+import type { ServiceKey } from "../../plan/virtual-service.ts";
 import type { Element } from "../../system/nftables/element.ts";
 import { commentsOf } from "../nft/chains.ts";
-import type { ServiceKey } from "../nft/service-key.ts";
 import type { Held, HeldObject } from "../objects.ts";
 import { digestIn, digestOf, lastFields, serviceObject, splitKey } from "./elements.ts";
 import { branchTo, extraPart, partNameOf, unusedMark, VERDICT_MAPS } from "./extra-chains.ts";

@@ -1,13 +1,15 @@
 import { createHash } from "node:crypto";
 import { containsAny } from "../../../api/cidr.ts";
 import {
+  clusterGroups,
+  digitsOf,
+  keysOf,
   type PlannedEndpoint,
+  type ServiceKey,
   servicePortName,
   type VirtualService,
 } from "../../plan/virtual-service.ts";
 import type { Element } from "../../system/nftables/element.ts";
-import { clusterGroups } from "../cluster-groups.ts";
-import { digitsOf, keysOf, type ServiceKey } from "../nft/service-key.ts";
 import type { Part } from "../objects.ts";
 import { timeoutOf } from "./affinity.ts";
 import {
