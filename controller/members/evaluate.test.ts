@@ -232,6 +232,13 @@ const HISTORIES: Readonly<Record<string, History>> = {
     shows: synced,
     tells: "0 confirmed,synced,read | 1  | 7 confirmed,synced,read",
   },
+  "an API server that is rewound again and again is read again at once, then once in 30 s": {
+    steps: Object.fromEntries(
+      Array.from({ length: 65 }, (_, i) => [i, { renewed: {}, seen: { rewinds: i >> 2 } }]),
+    ),
+    shows: ({ isRead }) => isRead,
+    tells: "0 true | 4 false | 7 true | 8 false | 39 true | 40 false",
+  },
   "a region that changes all the time applies once in 30 s, with its last value": {
     steps: flickering((i) => ({ region: `r${i}` })),
     shows: region,
