@@ -1,6 +1,7 @@
 import { isAddress, parseAddress } from "../../api/address.ts";
 import { type Cidr, contains } from "../../api/cidr.ts";
 import { admits } from "../../api/health.ts";
+import { inTurns } from "../../api/in-turns.ts";
 import { namesOf, type ObjectKey } from "../../api/names.ts";
 import { Endpoints } from "../model/endpoints.ts";
 import type { ImportFact, NodeFact, SliceFact } from "../model/facts.ts";
@@ -114,10 +115,11 @@ export class WatchedEndpoints {
     return { groups, isCut };
   }
 
-  /** Clusters besides this one whose endpoints show whether the node's uplink works. */
+  /** Clusters besides this one whose endpoints show whether the node's uplink works. Namespaces take turns: one that invents clusters hides none of others. */
   get neighbours(): string[] {
-    const beyond = [...this.#watched()].filter((slice) => this.#isBeyondUplink(slice));
-    return [...new Set(beyond.map(clusterOf))];
+    const beyond = this.#watched().filter((slice) => this.#isBeyondUplink(slice));
+    const lists = Map.groupBy(beyond, namespaceOf).values();
+    return [...new Set(inTurns(lists.map((all) => [...new Set(all.map(clusterOf))])))];
   }
 
   /**
