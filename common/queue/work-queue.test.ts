@@ -232,17 +232,6 @@ test("keys whose attempts hang leave most workers to others from the first attem
   assert.deepEqual([it.queue.depth, it.queue.failing, it.queue.working], [0, 0, 0]);
 });
 
-test("a key that never hung does not wait for all those that did", async () => {
-  const it = stage(16);
-  await hang(it);
-  for (let round = 0; round < 300 && it.queue.depth > 0; round++) {
-    for (const key of [...it.ends.keys()]) await it.end(key, REJECTED);
-    await it.pass(8000);
-  }
-  await it.add("a-new");
-  assert.ok(it.ends.has("a-new"));
-});
-
 /** 300 keys that hung, of which only retries are left. */
 async function allHung() {
   const it = stage(16);
