@@ -124,8 +124,8 @@ function formatV6(groups: readonly number[]): string {
 /** The address with these 8 (IPv4) or 32 (IPv6) hexadecimal digits. */
 export function addressFromHex(hex: string): Address {
   if (hex.length === 8) {
-    const octets = hex.match(/../g) ?? [];
-    const text = octets.map((octet) => Number.parseInt(octet, 16)).join(".");
+    const bits = Number.parseInt(hex, 16);
+    const text = [24, 16, 8, 0].map((shift) => (bits >>> shift) & 255).join(".");
     return { family: "IPv4", text, hex };
   }
   const groups = (hex.match(/..../g) ?? []).map((group) => Number.parseInt(group, 16));

@@ -45,6 +45,13 @@ export class VerdictBegins {
       for (const { scope, group, endpoints: tried, shown, except, isTrial } of found) {
         if (this.#isCovered(group, tried)) continue;
         const present = verdicts.ofGroup(group.name);
+        // All of the cluster may be silent: the other probes end at the same time.
+        if (present === undefined && isExamined(group.cluster)) continue;
+        // First, as a namespace may have thousands of silent groups, and to look up the members of each is a walk over all slices.
+        if (present === undefined && !this.#hasRoom({ scope, namespace: group.namespace })) {
+          refused.push(...tried);
+          continue;
+        }
         const members = scope === "group" ? this.#membersOf(group, watched, except) : [];
         // Of what another namespace lists, too, only what was shown silent itself.
         const silent = shown.union(new Set(members.map(endpointName)));
@@ -57,8 +64,6 @@ export class VerdictBegins {
           await this.#widen(present, endpoints, shown, members);
           continue;
         }
-        // All of the cluster may be silent: the other probes end at the same time.
-        if (isExamined(group.cluster)) continue;
         const subject = scope === "group" ? group.name : endpointName(first);
         const { cluster, namespace } = group;
         // No probe ends a verdict on a closed endpoint, which may be alive: nobody has called it since the first one was found.
@@ -85,10 +90,7 @@ export class VerdictBegins {
   /** Begins a verdict. `tried`: the endpoints whose unanswered SYNs it has used. False if its namespace has enough. */
   async begin(verdict: Verdict, tried: readonly TcpEndpoint[]): Promise<boolean> {
     const { clock, ends, evidence, events, random, verdicts } = this.#options;
-    if (!verdicts.hasRoom(verdict)) {
-      events.limited(verdict.namespace, MOST_OF_NAMESPACE);
-      return false;
-    }
+    if (!this.#hasRoom(verdict)) return false;
     const replaced = verdicts.within(verdict);
     for (const one of replaced) {
       for (const name of one.shown) verdict.shown.add(name);
@@ -102,6 +104,13 @@ export class VerdictBegins {
     verdict.probeAt = clock.now() + backoff(1, PROBE, random());
     if (verdicts.begin(verdict)) events.silent(verdict);
     return true;
+  }
+
+  #hasRoom(verdict: Pick<Verdict, "namespace" | "scope">): boolean {
+    const { events, verdicts } = this.#options;
+    const hasRoom = verdicts.hasRoom(verdict);
+    if (!hasRoom) events.limited(verdict.namespace, MOST_OF_NAMESPACE);
+    return hasRoom;
   }
 
   /** Clients call these endpoints although all of their cluster or group is silent: an answer of each ends that, and those that give none are shown. */

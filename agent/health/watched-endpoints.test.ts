@@ -36,6 +36,14 @@ test("endpoints of other clusters are watched, with the port that the slice give
   ]);
 });
 
+test("clusters that a namespace invents come in turns with those of another one", () => {
+  const invented = ["x1", "x2", "x3"].map((cluster) =>
+    sliceFact({ key: `demo/${cluster}`, cluster }),
+  );
+  const other = sliceFact({ key: "shop/c3", importKey: "shop/web", cluster: "c3" });
+  assert.deepEqual(watched([...invented, other]).neighbours, ["x1", "c3", "x2", "x3"]);
+});
+
 test("what a plan does not use, or health leaves alone, is not watched", () => {
   const udp = [{ name: "dns", protocol: "UDP", port: 53 }] as const;
   const own = sliceFact({ key: "demo/c1", cluster: "c1" });

@@ -1,6 +1,7 @@
 import { isAddress, parseAddress } from "../../api/address.ts";
 import { type Cidr, contains } from "../../api/cidr.ts";
 import { admits } from "../../api/health.ts";
+import { inTurns } from "../../api/in-turns.ts";
 import { namesOf, type ObjectKey } from "../../api/names.ts";
 import { Endpoints } from "../model/endpoints.ts";
 import type { ImportFact, NodeFact, SliceFact } from "../model/facts.ts";
@@ -52,12 +53,16 @@ const MOST_MEMBERS = 4_096;
 const MOST_MISSES = 64;
 
 /**
- * The endpoints whose silence matters. Looked up by a walk over all slices, some milliseconds with a hundred thousand endpoints: there is something to look up only
+ * The endpoints whose silence matters, for one check. Looked up by a walk over all slices, some milliseconds with a hundred thousand endpoints: there is something to look up only
  * after connections were not answered.
  */
 export class WatchedEndpoints {
   readonly #facts: EndpointFacts;
   readonly #random: () => number;
+  /** Found once: a check looks up groups and samples hundreds of times. */
+  #slices: readonly SliceFact[] | undefined;
+  /** The same, by the name of their group, without the port. */
+  #lists: ReadonlyMap<string, readonly SliceFact[]> | undefined;
 
   constructor(facts: EndpointFacts, random: () => number) {
     this.#facts = facts;
@@ -66,7 +71,7 @@ export class WatchedEndpoints {
 
   /** Whether there are any. */
   get any(): boolean {
-    return this.#watched().next().done === false;
+    return this.#walk().next().done === false;
   }
 
   /** The groups that list any of these endpoints; of a namespace with too many, some at random. */
@@ -74,11 +79,11 @@ export class WatchedEndpoints {
     const addresses = new Set(endpoints.map(({ address }) => address));
     const wanted = new Set(endpoints.map(endpointName));
     const ports = new Set(endpoints.map(({ port }) => port));
-    const lists = Map.groupBy(
-      this.#watched(),
+    this.#lists ??= Map.groupBy(
+      this.#watched,
       (one) => `${one.importKey} ${clusterOf(one)} ${one.family}`,
     );
-    const listed = [...lists].flatMap(([key, slices]): Listing[] => {
+    const listed = [...this.#lists].flatMap(([key, slices]): Listing[] => {
       if (!slices.some((one) => one.endpoints.includeAny(addresses))) return [];
       const own = new Set(slices.flatMap(portsOf)).intersection(ports);
       return [...own].map((port) => ({ name: `${key} ${port}`, slices, port }));
@@ -114,10 +119,11 @@ export class WatchedEndpoints {
     return { groups, isCut };
   }
 
-  /** Clusters besides this one whose endpoints show whether the node's uplink works. */
+  /** Clusters besides this one whose endpoints show whether the node's uplink works. Namespaces take turns: one that invents clusters hides none of others. */
   get neighbours(): string[] {
-    const beyond = [...this.#watched()].filter((slice) => this.#isBeyondUplink(slice));
-    return [...new Set(beyond.map(clusterOf))];
+    const beyond = this.#watched.filter((slice) => this.#isBeyondUplink(slice));
+    const lists = Map.groupBy(beyond, namespaceOf).values();
+    return [...new Set(inTurns(lists.map((all) => [...new Set(all.map(clusterOf))])))];
   }
 
   /**
@@ -135,7 +141,7 @@ export class WatchedEndpoints {
 
   /** The only namespace with slices of a cluster; empty if there are several. */
   ownerOf(cluster: string): string {
-    const slices = [...this.#watched()].filter((slice) => clusterOf(slice) === cluster);
+    const slices = this.#watched.filter((slice) => clusterOf(slice) === cluster);
     const [first = "", second] = new Set(slices.map(namespaceOf));
     return second === undefined ? first : "";
   }
@@ -153,14 +159,14 @@ export class WatchedEndpoints {
 
   /** The number of namespaces with slices of a cluster. */
   namespacesOf(cluster: string): number {
-    const slices = [...this.#watched()].filter((slice) => clusterOf(slice) === cluster);
+    const slices = this.#watched.filter((slice) => clusterOf(slice) === cluster);
     return new Set(slices.map(namespaceOf)).size;
   }
 
   /** The number of endpoints of a cluster, without those of `except` (names), and without those that the namespace `without` alone lists. */
   countOf(cluster: string, except: ReadonlySet<string>, without: string): number {
     const found = new Set<string>();
-    for (const slice of this.#watched()) {
+    for (const slice of this.#watched) {
       if (clusterOf(slice) !== cluster || namespaceOf(slice) === without) continue;
       const ports = portsOf(slice);
       for (const { address, condition } of slice.endpoints) {
@@ -176,7 +182,7 @@ export class WatchedEndpoints {
     const found = new Map<string, Map<TcpEndpoint, Set<string>>>();
     const byAddress = Map.groupBy(endpoints, ({ address }) => address);
     const addresses = new Set(byAddress.keys());
-    for (const slice of this.#watched()) {
+    for (const slice of this.#watched) {
       if (!slice.endpoints.includeAny(addresses)) continue;
       const ports = new Set(portsOf(slice));
       for (const one of [...slice.endpoints].flatMap(
@@ -196,7 +202,7 @@ export class WatchedEndpoints {
    * write slices of one namespace must not decide about a cluster. None of the namespace `without`.
    */
   sample(cluster: string, count: number, except: ReadonlySet<string>, without = ""): TcpEndpoint[] {
-    const slices = [...this.#watched()].filter(
+    const slices = this.#watched.filter(
       (slice) => clusterOf(slice) === cluster && namespaceOf(slice) !== without,
     );
     const namespaces = this.#byNamespace(slices);
@@ -213,7 +219,12 @@ export class WatchedEndpoints {
     return [...chosen.values()];
   }
 
-  *#watched(): Generator<SliceFact> {
+  get #watched(): readonly SliceFact[] {
+    this.#slices ??= [...this.#walk()];
+    return this.#slices;
+  }
+
+  *#walk(): Generator<SliceFact> {
     const { imports, slices, node } = this.#facts;
     const families = new Set(node.clusterSetCidrs.map(({ family }) => family));
     for (const slice of slices.values()) {

@@ -11,7 +11,7 @@ export interface Endpoint {
 
 /** The endpoints of other clusters that probes of this node may connect to. */
 export interface Neighbours {
-  /** IDs of these clusters. */
+  /** IDs of these clusters. A finding names the first ones. */
   readonly neighbours: readonly string[];
   /** Up to `count` endpoints of a cluster, at random. */
   sample(cluster: string, count: number, except: ReadonlySet<string>): readonly Endpoint[];
@@ -82,7 +82,6 @@ export function checkReach(family: Family, reached: readonly Reached[] | undefin
 /** `0 of 3 endpoints of "c2", 1 of 2 endpoints of "c3"`. */
 function listed(all: readonly Reached[]): string {
   const named = all
-    .toSorted((a, b) => (a.cluster < b.cluster ? -1 : 1))
     .slice(0, MOST_NAMED)
     .map(
       ({ accepted, tried, cluster }) =>

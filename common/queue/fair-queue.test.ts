@@ -43,16 +43,6 @@ test("a key of several sources is taken once, at the first turn, and is as old a
   assert.equal(drained(queue).includes("shared"), false);
 });
 
-test("keys that cannot be taken wait, and delay no other", () => {
-  const queue = new FairQueue<string>();
-  queue.add("a", "c2", 0);
-  queue.add("b", "c2", 0);
-  assert.equal(queue.take((key) => key !== "a")?.key, "b");
-  const none = queue.take((key) => key !== "a");
-  assert.equal(none, undefined);
-  assert.equal(queue.take(ANY)?.key, "a");
-});
-
 test("in any history every key is taken once for each time that it began to wait", async () => {
   const step = fc.oneof(
     fc.record({ key: fc.nat(5), source: fc.constantFrom("", "c2", "c3") }),

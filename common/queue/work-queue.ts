@@ -1,4 +1,5 @@
 import { mayTake } from "../../api/fair-budget.ts";
+import { inTurns } from "../../api/in-turns.ts";
 import { type BackoffBounds, backoff, spreadRetryAfter } from "../backoff.ts";
 import type { Cancel, Clock } from "../clock.ts";
 import { ApiFault } from "../kubernetes/api-fault.ts";
@@ -37,8 +38,8 @@ const BACKOFF: BackoffBounds = { min: 200, max: 60_000 };
 /** Milliseconds to the next attempt of a rejected key, at most: nothing reports that a right was granted or a quota raised. */
 const REJECTED_MS = 5_000;
 /**
- * Milliseconds by which this grows with each key that is rejected for the same cause, times the causes: all keys together cause ten to twenty attempts a
- * second, of which each cause has an equal part. A namespace with thousands of rejected keys delays no other one.
+ * Milliseconds by which this grows with each key of the owner that is rejected for the same cause, times the causes: all keys together cause ten to twenty attempts a
+ * second, of which each cause of each owner has an equal part. A namespace with thousands of rejected keys delays no other one.
  */
 const EACH_REJECTED_MS = 100;
 /** Retries of rejected keys occupy one of so many workers, at most. */
@@ -77,8 +78,8 @@ export class WorkQueue<Key> {
   /** Keys in progress, and since when they were waiting. */
   readonly #working = new Map<Key, number>();
   readonly #retries = new Map<Key, Retry>();
-  /** Rejected keys that wait, by cause; those that failed first are in front. */
-  readonly #rejected = new Map<string, Set<Key>>();
+  /** Rejected keys that wait, by cause and owner; those that failed first are in front. */
+  readonly #rejected = new Map<string, Map<string, Set<Key>>>();
   #pending = false;
   #stopped: (() => void) | undefined;
 
@@ -269,10 +270,11 @@ export class WorkQueue<Key> {
     this.#forget(key);
     const cause = isRejection(thrown) ? causeOf?.(key, thrown) : undefined;
     if (cause !== undefined) {
-      const keys = this.#rejected.get(cause) ?? new Set();
-      this.#rejected.set(cause, keys.add(key));
+      const owner = this.#ownerOf(key);
+      const owners = this.#rejected.get(cause) ?? new Map<string, Set<Key>>();
+      this.#rejected.set(cause, owners.set(owner, (owners.get(owner) ?? new Set()).add(key)));
     }
-    const bounds = isRejection(thrown) ? this.#boundsOf(cause, took) : BACKOFF;
+    const bounds = isRejection(thrown) ? this.#boundsOf(key, cause, took) : BACKOFF;
     const wait = Math.max(least, backoff(failures, bounds, random()));
     const retry = { failures, source, since, fixed, cause };
     const again = (): void => {
@@ -287,10 +289,11 @@ export class WorkQueue<Key> {
   }
 
   /** Of a rejection. `took`: milliseconds of the attempt. Attempts that hang, such as in a webhook, leave most workers to others. */
-  #boundsOf(cause: string | undefined, took: number): BackoffBounds {
+  #boundsOf(key: Key, cause: string | undefined, took: number): BackoffBounds {
     const each = Math.max(EACH_REJECTED_MS, (took * MOST_OCCUPIED) / this.#options.workers);
-    const same = cause === undefined ? undefined : this.#rejected.get(cause)?.size;
-    const turns = same === undefined ? this.#retries.size : same * this.#rejected.size;
+    const same = this.#rejected.get(cause ?? "")?.get(this.#ownerOf(key))?.size;
+    const shares = this.#rejected.values().reduce((sum, owners) => sum + owners.size, 0);
+    const turns = same === undefined ? this.#retries.size : same * shares;
     const max = Math.max(REJECTED_MS, turns * each);
     return { min: BACKOFF.min, max: Math.min(BACKOFF.max, max) };
   }
@@ -299,18 +302,25 @@ export class WorkQueue<Key> {
   #forget(key: Key): string | undefined {
     const cause = this.#retries.get(key)?.cause;
     if (cause === undefined) return undefined;
-    const keys = this.#rejected.get(cause);
-    keys?.delete(key);
-    if (keys?.size === 0) this.#rejected.delete(cause);
+    this.#unreject(key, cause);
     return cause;
   }
 
+  #unreject(key: Key, cause: string): void {
+    const owners = this.#rejected.get(cause);
+    const keys = owners?.get(this.#ownerOf(key));
+    keys?.delete(key);
+    if (keys?.size === 0) owners?.delete(this.#ownerOf(key));
+    if (owners?.size === 0) this.#rejected.delete(cause);
+  }
+
+  /** Owners take turns. */
   #wakeRejected(cause: string): void {
-    const rejected = this.#rejected.get(cause) ?? new Set();
-    for (const key of [...rejected.values().take(MOST_WOKEN)]) {
-      rejected.delete(key);
+    const owners = this.#rejected.get(cause)?.values() ?? [];
+    const queues = Iterator.from(owners).map((keys) => [...keys.values().take(MOST_WOKEN)]);
+    for (const key of inTurns(queues).slice(0, MOST_WOKEN)) {
+      this.#unreject(key, cause);
       this.#enqueue(key, this.#retries.get(key)?.source ?? "");
     }
-    if (rejected.size === 0) this.#rejected.delete(cause);
   }
 }

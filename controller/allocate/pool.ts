@@ -9,9 +9,9 @@ export interface VipPool {
   readonly taken: { has(address: string): boolean };
   /** Ranges in which no VIP is allocated. */
   readonly reserved: readonly Cidr[];
-  /** VIPs of the imports of a namespace in the first range of a family. Absent: none is counted, and no share is enforced. */
+  /** VIPs of the imports of a namespace in the usable part of the first range of a family. Absent: none is counted, and no share is enforced. */
   readonly held?: (namespace: string, family: Family) => number;
-  /** Addresses in use in that range, outside of the reserved ones. */
+  /** Addresses in use in that part, outside of the reserved ones. */
   readonly used?: (family: Family) => number;
 }
 
@@ -33,6 +33,13 @@ export function spanOf(cidr: Cidr): Span {
 export function usableSpan(cidr: Cidr): Span {
   const { first, last } = spanOf(cidr);
   return { first: first + 1n, last: cidr.family === "IPv4" ? last - 1n : last };
+}
+
+/** True for an address of a range that can be a VIP, unless it is reserved. */
+export function isUsable(cidr: Cidr, { family, hex }: Address): boolean {
+  const { first, last } = usableSpan(cidr);
+  const number = BigInt(`0x${hex}`);
+  return family === cidr.family && first <= number && number <= last;
 }
 
 /** How many addresses of a range can be a VIP, without the reserved ones. */

@@ -324,3 +324,11 @@ test("the controller refuses exactly the VIPs that an agent refuses where nothin
     }
   }
 });
+
+test("a range without a free address, or without one for the namespace, is not searched", () => {
+  let searched = 0;
+  const taken = { has: () => searched++ >= 0 };
+  const pool = { ranges: [cidr("241.0.0.0/28")], taken, reserved: [], held: () => 13 };
+  for (const used of [14, 13]) vipsOf(KEY, [], ["IPv4"], { ...pool, used: () => used });
+  assert.equal(searched, 0);
+});

@@ -86,22 +86,15 @@ function newVip(
   isMove: boolean,
 ): Address | VipLack {
   if (range === undefined) return "range-missing";
-  const vip = allocate(key, family, range, pool.taken, pool.reserved);
-  if (vip === "exhausted") return "range-exhausted";
-  // One that moves to another range keeps its place.
-  const hasPlace = isMove || hasShare(namesOf(key).namespace, family, range, pool);
-  return hasPlace ? vip : "range-share";
-}
-
-/** False for a namespace that has so many of the VIPs that the rest is for others. VIPs are not taken back, so the first namespace must leave some. */
-function hasShare(
-  namespace: string,
-  family: Family,
-  range: Cidr,
-  { held, reserved, used }: VipPool,
-): boolean {
-  if (held === undefined || used === undefined) return true;
-  return mayTake(held(namespace, family), sizeOf(range, reserved) - used(family));
+  const { held, reserved, taken, used } = pool;
+  const free = used && sizeOf(range, reserved) - used(family);
+  // Counted first: to search a range that is full takes a second, and thousands of imports may wait for one address.
+  if (free !== undefined && free <= 0) return "range-exhausted";
+  // VIPs are not taken back, so the first namespace must leave some. One that moves to another range keeps its place.
+  const own = isMove ? undefined : held?.(namesOf(key).namespace, family);
+  if (own !== undefined && free !== undefined && !mayTake(own, free)) return "range-share";
+  const vip = allocate(key, family, range, taken, reserved);
+  return vip === "exhausted" ? "range-exhausted" : vip;
 }
 
 /** Why no agent programs a VIP, whichever import lists it. */

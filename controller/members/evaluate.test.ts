@@ -77,10 +77,13 @@ const stated = (more: Partial<ClusterFact>): Happening => ({ stated: more });
 /** A Lease that is renewed so often, every so many seconds. */
 const series = (from: number, every: number, count: number, more: Partial<ClusterFact> = {}) =>
   Object.fromEntries(Array.from({ length: count }, (_, i) => [from + i * every, renewed(more)]));
+const except = (...names: readonly string[]) => renewed({ completeExcept: new Set(names) });
 const unmarked = { completeExcept: undefined };
+/** What happens each second. */
+const each = (what: (i: number) => Happening) =>
+  Object.fromEntries(Array.from({ length: 65 }, (_, i) => [i, what(i)]));
 /** A Lease that states something else each second. */
-const flickering = (more: (i: number) => Partial<ClusterFact>) =>
-  Object.fromEntries(Array.from({ length: 65 }, (_, i) => [i, renewed(more(i))]));
+const flickering = (more: (i: number) => Partial<ClusterFact>) => each((i) => renewed(more(i)));
 const watched = (isWatched: boolean): Happening => ({ seen: { isWatched } });
 const span = (from: number, until: number, by: string) => ({
   ...{ from: START + from * 1000, until: START + until * 1000 },
@@ -194,12 +197,7 @@ const HISTORIES: Readonly<Record<string, History>> = {
     tells: "0 confirmed,synced,read | 2 synced,read | 6 confirmed,synced,read",
   },
   "exceptions of a mark are unconfirmed, and known once they were confirmed": {
-    steps: Object.fromEntries(
-      [["a/b"], ["a/b", "c"], ["c"]].map((all, i) => [
-        2 * i,
-        renewed({ completeExcept: new Set(all) }),
-      ]),
-    ),
+    steps: { 0: except("a/b"), 2: except("a/b", "c"), 4: except("c") },
     shows: ({ confirmation: { except, neverFor } }) =>
       `${[...except].join()} never ${[...neverFor].join()}`,
     tells: "0 a/b never a/b | 2 a/b,c never a/b | 4 c never ",
@@ -215,9 +213,7 @@ const HISTORIES: Readonly<Record<string, History>> = {
     tells: "0 10.0.0.0/16 | 1 10.1.0.0/16 | 31 10.30.0.0/16 | 61 10.60.0.0/16",
   },
   "exceptions that end one after the other end once in 30 s": {
-    steps: flickering((i) => ({
-      completeExcept: new Set(Array.from({ length: 90 - i }, (_, n) => `n${n}`)),
-    })),
+    steps: each((i) => except(...Array.from({ length: 90 - i }, (_, n) => `n${n}`))),
     shows: ({ confirmation }) => confirmation.neverFor.size,
     tells: "0 90 | 2 88 | 32 58 | 62 28",
   },
@@ -231,6 +227,11 @@ const HISTORIES: Readonly<Record<string, History>> = {
     },
     shows: synced,
     tells: "0 confirmed,synced,read | 1  | 7 confirmed,synced,read",
+  },
+  "an API server that is rewound again and again is read again at once, then once in 30 s": {
+    steps: each((i) => ({ ...renewed(), seen: { rewinds: i >> 2 } })),
+    shows: ({ isRead }) => isRead,
+    tells: "0 true | 4 false | 7 true | 8 false | 39 true | 40 false",
   },
   "a region that changes all the time applies once in 30 s, with its last value": {
     steps: flickering((i) => ({ region: `r${i}` })),

@@ -214,7 +214,7 @@ function nextDrain(
 }
 
 /**
- * What another cluster's Lease says besides: whether it is trusted, which exports were never confirmed, and in which ranges it accepts endpoints. Each change
+ * What another cluster's Lease says besides: whether it is trusted, whether its registry shows the present state again after an old one, which exports were never confirmed, and in which ranges it accepts endpoints. Each change
  * queues imports or exports of all clusters, so it counts as one of its description, too. Distrust does not wait; trust after it does.
  */
 function nextStatements(
@@ -245,7 +245,9 @@ function nextStatements(
     ({ records }) => records === latest.records,
     before.verdict?.records !== "use",
   );
-  const { neverFor, wasGiven } = before.confirmation;
+  const { isRewound: wasRewound, neverFor, wasGiven } = before.confirmation;
+  // A registry that shows old states again and again is not read meanwhile.
+  const isRewound = take(confirmed.isRewound ? undefined : wasRewound, false, (was) => !was);
   const left = take(
     wasGiven ? neverFor : undefined,
     confirmed.neverFor,
@@ -258,7 +260,10 @@ function nextStatements(
       : take(before.accepts, accepted, ({ ranges }) => ranges === accepted.ranges);
   return {
     ...{ accepts, description, isWaiting, verdict },
-    confirmation: { ...confirmed, neverFor: left },
+    confirmation: {
+      ...{ ...confirmed, isRewound: confirmed.isRewound || isRewound, neverFor: left },
+      isGiven: confirmed.isGiven && !isRewound,
+    },
   };
 }
 

@@ -12,6 +12,8 @@ export interface Reading {
   readonly isWatched: boolean;
   /** How often the API server's state was older than before. */
   readonly rewinds: number;
+  /** Names that were exported before this process started, and that the registry lacks. */
+  readonly lacking?: Exceptions | undefined;
 }
 
 /** What is remembered of a registry's marks. */
@@ -53,13 +55,13 @@ export const UNCONFIRMED: Confirmation = {
  * from a backup or rebuilt, so an absence counts only when the cluster marks its Lease complete (`ClusterFact.completeExcept`).
  *
  * At the start the last mark counts if the Lease was renewed within its duration: a cluster that does not renew it withdraws
- * nothing, and a restored server has a mark as old as its backup. Otherwise, and after a lost connection, it takes two
+ * nothing, and a restored server has a mark as old as its backup. The backup may be as young as that: names that were exported before the start wait for the next marks. Otherwise, and after a lost connection, it takes two
  * marked renewals, some time apart, while the whole registry is watched: a listed Lease may have been written to a server that
  * is gone.
  */
 export function confirmRemovals(
   before: Confirmation,
-  { isWatched, rewinds }: Reading,
+  { isWatched, lacking, rewinds }: Reading,
   cluster: ClusterFact | undefined,
   { now, today }: Moment,
 ): Confirmation {
@@ -73,8 +75,9 @@ export function confirmRemovals(
   if (isRewind || !isWatched || cluster?.completeExcept === undefined) {
     return { ...next, isGiven: false, markedAt: undefined };
   }
-  const except = cluster.completeExcept;
   const isStart = !before.wasWatched && wasRenewed(cluster, today);
+  const except =
+    isStart && lacking ? cluster.completeExcept.union(lacking) : cluster.completeExcept;
   const isMark = renewal !== before.renewal;
   const markedAt = isMark ? (before.markedAt ?? now) : before.markedAt;
   const isSecond = markedAt !== undefined && now - markedAt >= AHEAD_MS;

@@ -116,6 +116,11 @@ export class Member {
     return this.#rewinds;
   }
 
+  /** Names that were exported before a restart, and have no record since. */
+  get lacking(): ReadonlySet<ObjectKey> {
+    return new Set(this.#before.filter((one) => !this.records.has(this.recordKey(one))));
+  }
+
   get lease(): RegistryLeaseFact | undefined {
     return this.leases.fact(`${this.namespace}/${LEASE_NAME}`);
   }

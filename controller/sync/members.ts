@@ -215,6 +215,7 @@ export class Members {
       {
         ...{ id, isOurs, isListed, rewinds, ...lease },
         isWatched: registry.isWatched,
+        lacking: before?.confirmation.wasWatched ? undefined : member.lacking,
         drains: drains(id),
         recorded: recorded(id) ?? IN_ROTATION,
       },

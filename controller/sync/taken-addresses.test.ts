@@ -31,6 +31,8 @@ test("in any order of imports, VIPs stay, a namespace without any gets one while
     (steps, bits) => {
       const range = cidr(`241.0.0.0/${bits}`);
       const taken = new TakenAddresses([range]);
+      // Not one that is allocated.
+      taken.take("ServiceImport shop/first", ["241.0.0.0"]);
       const vips = new Map<string, string>();
       let walls: string[] = [];
       const heldBy = (namespace: string) =>

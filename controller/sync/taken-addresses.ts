@@ -1,8 +1,8 @@
 import { canonicalAddresses, type Family, isAddress, parseAddress } from "../../api/address.ts";
-import { type Cidr, contains, containsAny, ofFamily } from "../../api/cidr.ts";
+import { type Cidr, containsAny, ofFamily } from "../../api/cidr.ts";
 import { namesOf, type ObjectKey } from "../../api/names.ts";
 import { reservedIn } from "../allocate/overlaps.ts";
-import type { VipPool } from "../allocate/pool.ts";
+import { isUsable, type VipPool } from "../allocate/pool.ts";
 
 /** Begins the owner of a VIP that an import is given. */
 const RESERVED = "reserved for ";
@@ -132,12 +132,12 @@ export class TakenAddresses {
     }
   }
 
-  /** The family of an address in the first range of it, where VIPs are allocated. */
+  /** The family of an address that can be allocated: in the first range of it. */
   #familyIn(text: string): Family | undefined {
     const address = parseAddress(text);
     if (!isAddress(address)) return undefined;
     const [first] = ofFamily(this.#ranges, address.family);
-    return first !== undefined && contains(first, address) ? address.family : undefined;
+    return first !== undefined && isUsable(first, address) ? address.family : undefined;
   }
 }
 
