@@ -52,6 +52,8 @@ interface Difference extends Partial<ClusterFacts> {
   /** Checks of the agent of its node. */
   readonly checks?: readonly NodeCheck[];
   readonly desired?: number;
+  /** Of its agents. */
+  readonly agentCidrs?: readonly Cidr[];
   readonly join?: Partial<JoinRequest>;
   /** Facts of the other cluster. */
   readonly other?: Partial<ClusterFacts>;
@@ -61,7 +63,7 @@ interface Difference extends Partial<ClusterFacts> {
 /** Two good clusters, except for what differs in the first one. */
 function setOf(difference: Difference): CheckedSet {
   const { objects, checks, desired, other, join, exported, missingRights, ...more } = difference;
-  const { clustersetCidrs = cidrs("241.0.0.0/8"), ...facts } = more;
+  const { clustersetCidrs = cidrs("241.0.0.0/8"), agentCidrs, ...facts } = more;
   const page = { version: "1", backend: "nftables", oldestChangeSeconds: 0, checks: checks ?? [] };
   const readings = [{ pod: "agent-1", node: "n1", ready: true, page }];
   const one = {
@@ -69,6 +71,7 @@ function setOf(difference: Difference): CheckedSet {
     platform: recognizePlatform({ ...objectsOf(1), ...objects }),
     ...(missingRights !== undefined && { missingRights }),
     ...(exported !== undefined && { exported }),
+    ...(agentCidrs !== undefined && { clustersetCidrs: agentCidrs }),
     ...((checks ?? desired) !== undefined && { agents: { readings, desired: desired ?? 1 } }),
   };
   const two = {
@@ -135,6 +138,7 @@ const BROKEN: readonly (readonly [RegExp, Difference])[] = [
     /^service-ranges fault: 241/,
     { ...RANGE, objects: { kubernetesService: kubernetesAt("241.0.0.1") } },
   ],
+  [/^clusterset-cidr warning: .*242\.0\.0\.0\/8, not/, { agentCidrs: cidrs("242.0.0.0/8") }],
   [/^node-addresses fault: 241\.9\.0\.1/, on(node("241.9.0.1"))],
   [/^network-plugin warning: .*Cilium.*hostLegacyRouting/, { objects: EBPF }],
   [

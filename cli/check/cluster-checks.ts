@@ -129,6 +129,17 @@ export const CLUSTER_CHECKS = {
     advice: "Choose another range with --clusterset-cidr, the same in all clusters.",
     evaluate: serviceRangeProblems,
   },
+  "clusterset-cidr": {
+    question: "Have its agents this ClusterSet CIDR?",
+    advice: "Check it with their range, or change that (docs/guides/clusterset-cidr.md).",
+    evaluate: ({ clustersetCidrs: own }, { clustersetCidrs }) => {
+      if (own === undefined) return undefined;
+      const [ofAgents, ofAll] = [textOf(own), textOf(clustersetCidrs)];
+      return ofAgents === ofAll
+        ? [ok(ofAll)]
+        : [warning(`Its agents have --clusterset-cidr ${ofAgents}, not ${ofAll}.`)];
+    },
+  },
   "node-addresses": {
     question: "Are the addresses of its nodes outside of the ClusterSet CIDR?",
     advice: "Choose another range with --clusterset-cidr, the same in all clusters.",
@@ -317,7 +328,7 @@ function membersIn(clusters: readonly CheckedCluster[]): Member[] {
   return clusters.flatMap(({ member }) => member ?? []);
 }
 
-const textOf = (ranges: readonly Cidr[]): string => ranges.map(({ text }) => text).join(", ");
+const textOf = (ranges: readonly Cidr[]): string => ranges.map(({ text }) => text).join(",");
 
 /** What was found wrong, else that all is well. */
 function orOk(found: Outcome[], well?: string): Outcome[] {

@@ -33,6 +33,8 @@ export interface CheckedCluster {
   readonly faults: readonly MemberFault[];
   /** Rights to join that the user lacks, as sentences. Undefined: not requested, as of a member. */
   readonly missingRights?: readonly string[];
+  /** Ranges of VIPs of its agents. Undefined: not known. */
+  readonly clustersetCidrs?: readonly Cidr[];
   /** Its ServiceExports, and slices of Services if there are any. Undefined: not readable. */
   readonly exported?: { readonly exports: readonly unknown[]; readonly slices: readonly unknown[] };
   /** Absent before it has joined. */

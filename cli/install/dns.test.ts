@@ -93,6 +93,7 @@ const AKS = { labels: { "addonmanager.kubernetes.io/mode": "Reconcile" } };
 const HELM = { labels: { "app.kubernetes.io/managed-by": "Helm" } };
 const K0S = { labels: { "k0s.k0sproject.io/stack": "coredns" } };
 const ARGO = { labels: { "app.kubernetes.io/instance": "dns" } };
+const managedBy = (manager: string) => ({ managedFields: [{ manager }] });
 const [NEW, OLD, UNKNOWN] = ["coredns:v1.14.0", "coredns:1.11.1", "r/c@sha256:1"];
 const CUSTOM = `${COREFILE}import /etc/coredns/custom/*.server\n`;
 const SERVES = withNames(COREFILE);
@@ -134,6 +135,13 @@ const CLUSTERS: readonly ClusterRow[] = [
   ["a Corefile of a chart", coreDns(OLD, COREFILE, HELM), { owner: TOOL }, "own too-old"],
   ["k0s", coreDns(NEW, COREFILE, K0S), { owner: "k0s" }, "own owned"],
   ["Argo CD 2", coreDns(NEW, COREFILE, ARGO), { owner: TOOL }, "own owned"],
+  [
+    "Terraform",
+    coreDns(NEW, COREFILE, managedBy("Terraform")),
+    { owner: "Terraform" },
+    "own owned",
+  ],
+  ["kubeadm, edited", coreDns(NEW, COREFILE, managedBy("kubectl-edit")), {}, "existing supported"],
   ["RKE2", { rke2: workload(NEW) }, { kind: "rke2", owner: "RKE2" }, "own owned"],
   [
     "OpenShift",

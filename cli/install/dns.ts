@@ -58,6 +58,17 @@ const OWNERS: readonly (readonly [key: string, owner: string])[] = [
   ["app.kubernetes.io/instance", "a tool that deploys it"],
 ];
 
+/** Programs that write what they own again, by the name with which they write fields (`managedFields`). */
+const MANAGERS: readonly (readonly [manager: RegExp, owner: string])[] = [
+  [/^eks$/, "EKS"],
+  [/^deploy@/, "K3s"],
+  [/^argocd-/, "Argo CD"],
+  [/^(kustomize|helm)-controller$/, "Flux"],
+  [/^helm$/i, "Helm"],
+  [/^(terraform|hashicorp|opentofu)/i, "Terraform"],
+  [/^pulumi/, "Pulumi"],
+];
+
 /** Recognises the DNS server of a cluster. PURE. */
 export function recognizeDns(objects: DnsObjects): ClusterDns {
   const { coreDns, corefile, rke2, openshift, nodeLocal, own } = objects;
@@ -94,7 +105,12 @@ function kindOf(
 
 function ownerOf(object: unknown): string | undefined {
   const marks = ["labels", "annotations"].map((key) => fieldAt(object, "metadata", key));
-  return OWNERS.find(([key]) => marks.some((one) => isFields(one) && key in one))?.[1];
+  const marked = OWNERS.find(([key]) => marks.some((one) => isFields(one) && key in one))?.[1];
+  if (marked !== undefined) return marked;
+  const managers = listOf(fieldAt(object, "metadata", "managedFields")).map(
+    (one) => textField(one, "manager") ?? "",
+  );
+  return MANAGERS.find(([name]) => managers.some((one) => name.test(one)))?.[1];
 }
 
 function imageOfCoreDns(workload: unknown): string | undefined {

@@ -63,7 +63,7 @@ export const CLI_RULES: readonly Rule[] = [
   },
   {
     files: ["cli/check/read-cluster.ts"],
-    may: ["./", "api/**", "common/**", "cli/{changes,clusters,install,programs}/**"],
+    may: ["./", "api/**", "common/**", "cli/{agents,changes,clusters,install,programs}/**"],
     pure: false,
     why: "Reads what checks of clusters need.",
   },
