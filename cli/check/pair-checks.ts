@@ -20,7 +20,7 @@ export interface PairCheck {
 /** All checks of two clusters, by name. They are shown in this order. PURE. */
 export const PAIR_CHECKS = {
   identities: {
-    question: "Are they two clusters with two IDs?",
+    question: "Are these two clusters, with different IDs?",
     advice: "Name one context for each cluster, and give each its own --id CONTEXT=ID.",
     evaluate: ({ member: one }, { member: other }) =>
       one === undefined || other === undefined
@@ -28,8 +28,8 @@ export const PAIR_CHECKS = {
         : sameClusters({ members: [one, other], hub: undefined }).map((text) => fault(text)),
   },
   "same-clusterset": {
-    question: "Are they members of one clusterset?",
-    advice: "Let one of them leave, and join it to the other.",
+    question: "Are both members of the same clusterset?",
+    advice: "Let one of them leave, and join the clusterset of the other one.",
     evaluate: (one, other) => {
       const [ofOne, ofOther] = [one.facts.clusterSet, other.facts.clusterSet];
       return ofOne === undefined || ofOther === undefined || ofOne === ofOther
@@ -38,14 +38,14 @@ export const PAIR_CHECKS = {
     },
   },
   "knows-the-other": {
-    question: "Do both members read the other's exports?",
-    advice: "Join both, together with all other members.",
+    question: "Does each member read the exports of the other one?",
+    advice: "Run join with the contexts of all members.",
     evaluate: (one, other) =>
       areMembers(one, other) ? [...unknownTo(one, other), ...unknownTo(other, one)] : undefined,
   },
   "ranges-of-pods": {
-    question: "Are the ranges of their pods apart?",
-    advice: "Pods need addresses of their own: change the ranges of one cluster.",
+    question: "Do the ranges of pods not overlap?",
+    advice: "Change the ranges of one cluster: each pod needs an address of its own.",
     evaluate: (one, other) => {
       const both = [one, other].flatMap((cluster) =>
         owned(`pods of ${nameOf(cluster)}`, podRanges(cluster)),
@@ -54,8 +54,9 @@ export const PAIR_CHECKS = {
     },
   },
   "ranges-of-services": {
-    question: "Are pods of each outside of the other's Service ranges?",
-    advice: "kube-proxy takes these addresses for its Services: change the ranges of one cluster.",
+    question: "Are pods of each cluster outside of the Service ranges of the other one?",
+    advice:
+      "Change the ranges of one cluster: there, kube-proxy handles these addresses as Services.",
     evaluate: (one, other) =>
       [
         [one, other],
@@ -70,12 +71,12 @@ export const PAIR_CHECKS = {
       ),
   },
   "addresses-of-nodes": {
-    question: "Are nodes of each outside of the other's pod ranges?",
-    advice: "Answers to these nodes stay in the other cluster: change the ranges of one cluster.",
+    question: "Are nodes of each cluster outside of the pod ranges of the other one?",
+    advice: "Change the ranges of one cluster: answers to these nodes stay in the other cluster.",
     evaluate: (one, other) => [...nodesAmongPods(one, other), ...nodesAmongPods(other, one)],
   },
   "ip-families": {
-    question: "Have their pods an IP family in common?",
+    question: "Do pods of both clusters have a common IP family?",
     advice: "Pods of one family do not reach pods of the other one.",
     evaluate: (one, other) => {
       const [ofOne, ofOther] = [one, other].map((cluster) => familiesIn(podRanges(cluster)));

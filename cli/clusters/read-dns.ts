@@ -20,6 +20,13 @@ export async function readDns(on: Cluster): Promise<ClusterDns> {
       throw thrown;
     }
   };
+  const config = (name: string, namespace?: string) => read(CONFIG_MAPS, name, namespace);
+  const others = Promise.all([
+    config("coredns-custom"),
+    config("kube-dns"),
+    config("rke2-coredns-rke2-coredns"),
+    config("dns-default", "openshift-dns"),
+  ]);
   const [coreDns, corefile, kubeDns, rke2, openshift, nodeLocal, own] = await Promise.all([
     read(DEPLOYMENTS, "coredns"),
     read(CONFIG_MAPS, "coredns"),
@@ -29,5 +36,8 @@ export async function readDns(on: Cluster): Promise<ClusterDns> {
     read(CONFIG_MAPS, "node-local-dns"),
     read(DEPLOYMENTS, OWN_DNS.name, OWN_DNS.namespace),
   ]);
-  return recognizeDns({ coreDns, corefile, kubeDns, rke2, openshift, nodeLocal, own });
+  return recognizeDns({
+    ...{ coreDns, corefile, kubeDns, rke2, openshift, nodeLocal, own },
+    others: await others,
+  });
 }

@@ -74,7 +74,7 @@ test("another block for the zone is found, whatever it forwards to, and ours and
 
 const NONE: DnsObjects = {
   ...{ coreDns: undefined, corefile: undefined, kubeDns: undefined, rke2: undefined },
-  ...{ openshift: undefined, nodeLocal: undefined, own: undefined },
+  ...{ openshift: undefined, nodeLocal: undefined, own: undefined, others: [] },
 };
 
 function workload(image: string, marks: object = {}, name = "coredns"): object {
@@ -142,6 +142,23 @@ const CLUSTERS: readonly ClusterRow[] = [
     "own owned",
   ],
   ["kubeadm, edited", coreDns(NEW, COREFILE, managedBy("kubectl-edit")), {}, "existing supported"],
+  [
+    "K3s and a cache that forward",
+    {
+      ...{ ...coreDns(NEW, CUSTOM, K3S), own: workload(NEW) },
+      others: [{ data: { "a.server": "clusterset.local:53 {" } }],
+      nodeLocal: { data: { Corefile: "clusterset.local:53 {" } },
+    },
+    {
+      kind: "coredns-custom",
+      owner: "K3s",
+      hasZone: true,
+      cacheHasZone: true,
+      cacheAddresses: [],
+      ownImage: NEW,
+    },
+    "own owned",
+  ],
   ["RKE2", { rke2: workload(NEW) }, { kind: "rke2", owner: "RKE2" }, "own owned"],
   [
     "OpenShift",
@@ -190,7 +207,8 @@ test("a user reads why a cluster gets a CoreDNS for the clusterset, and what is 
   );
   assert.equal(said({ kind: "coredns", image: NEW }), "");
   assert.match(said({ ...eks, ownImage: NEW }), / has to forward clusterset\.local /);
-  assert.equal(said({ ...old, ownImage: NEW, block: "forwards" }), "");
+  for (const one of [{ block: "forwards" }, { hasZone: true }] as const)
+    assert.equal(said({ ...old, ownImage: NEW, ...one }), "");
   assert.match(dnsFault(old, "existing") ?? "", /^--dns existing .*v1\.12\.1.*--dns own/);
 });
 
