@@ -6,6 +6,7 @@ import { exitCodeOf } from "../exit-code.ts";
 import { type ClusterFacts, NO_FLAGS } from "../install/members.ts";
 import { rangesIn } from "../install/ranges.ts";
 import { PLAIN } from "../output/table.ts";
+import type { ProbeResults } from "../reach/report.ts";
 import type { CheckedCluster, CheckedSet, JoinRequest } from "./finding.ts";
 import { findingsOf, findingTables } from "./findings.ts";
 import { recognizePlatform } from "./platform.ts";
@@ -58,12 +59,14 @@ interface Difference extends Partial<ClusterFacts> {
   /** Facts of the other cluster. */
   readonly other?: Partial<ClusterFacts>;
   readonly clustersetCidrs?: readonly Cidr[];
+  /** Errors of attempts of pods of c1 to pods of c2; those of c2 succeed. */
+  readonly errors?: readonly string[];
 }
 
 /** Two good clusters, except for what differs in the first one. */
 function setOf(difference: Difference): CheckedSet {
   const { objects, checks, desired, other, join, exported, missingRights, ...more } = difference;
-  const { clustersetCidrs = cidrs("241.0.0.0/8"), agentCidrs, ...facts } = more;
+  const { clustersetCidrs = cidrs("241.0.0.0/8"), agentCidrs, errors, ...facts } = more;
   const page = { version: "1", backend: "nftables", oldestChangeSeconds: 0, checks: checks ?? [] };
   const readings = [{ pod: "agent-1", node: "n1", ready: true, page }];
   const one = {
@@ -81,8 +84,18 @@ function setOf(difference: Difference): CheckedSet {
   const named = [one, two].map((cluster) => ({ ...cluster, context: cluster.facts.context }));
   return {
     ...{ clusters: placed(named, NO_FLAGS, undefined), flags: NO_FLAGS, clustersetCidrs },
+    ...(errors !== undefined && { probes: probesWith(errors) }),
     ...(join !== undefined && { join: { id: "prod", manifests: true, ...join } }),
   };
+}
+
+function probesWith(errors: readonly string[]): ProbeResults {
+  const toPod = (to: string) => ({ to, kind: "pod", isConnected: false, ms: 1 }) as const;
+  const reached = [
+    { from: "c1", attempts: errors.map((error) => ({ ...toPod("c2"), error })) },
+    { from: "c2", attempts: [toPod("c1")] },
+  ];
+  return { reached, addresses: new Map(), faults: [] };
 }
 
 /** What is not ok: `CHECK fault|warning|unknown: TEXTS`. */
@@ -189,6 +202,8 @@ const BROKEN: readonly (readonly [RegExp, Difference])[] = [
   ],
   [/^ranges-of-services warning: .*Services of cluster c1/, { serviceCidrs: cidrs("10.2.0.0/16") }],
   [/^addresses-of-nodes warning: 10\.2\.0\.1 of node n1/, on(node("10.2.0.1"))],
+  [/^reachability fault: pods of c1 .*pods of c2: timeout/, { errors: ["ETIMEDOUT"] }],
+  [/^reachability unknown: What pods of c1/, { errors: [] }],
   [/^ip-families warning: .*IPv6.*IPv4/, { found: IPV6, podCidrs: [] }],
 ];
 

@@ -7,6 +7,7 @@ import type {
   MemberFault,
   MemberFlags,
 } from "../install/members.ts";
+import type { ProbeResults } from "../reach/report.ts";
 import type { AgentReading } from "../view/readings.ts";
 import type { Platform } from "./platform.ts";
 
@@ -64,6 +65,8 @@ export interface CheckedSet {
   readonly flags: MemberFlags;
   /** Absent: of a check alone. */
   readonly join?: JoinRequest;
+  /** What pods have reached. Absent: no pods were started. */
+  readonly probes?: ProbeResults;
 }
 
 /** The check passed. PURE. */

@@ -1,8 +1,16 @@
 import { type Cidr, familiesIn } from "../../api/cidr.ts";
 import { sameClusters } from "../install/findings.ts";
 import { overlapsAmong, owned, rangesIn } from "../install/ranges.ts";
+import { nodeWarnings, type ProbeResults, reachFaults } from "../reach/report.ts";
 import { isIn, nameOf, serviceRanges } from "./cluster-checks.ts";
-import { type CheckedCluster, type CheckedSet, fault, type Outcome, warning } from "./finding.ts";
+import {
+  type CheckedCluster,
+  type CheckedSet,
+  fault,
+  type Outcome,
+  unknown,
+  warning,
+} from "./finding.ts";
 
 /** A check of two clusters. */
 export interface PairCheck {
@@ -91,6 +99,14 @@ export const PAIR_CHECKS = {
         : [];
     },
   },
+  reachability: {
+    question: "Do pods of each cluster reach pods and the API server of the other one?",
+    advice: "Correct this before a join (docs/guides/kubectl-plugin.md#what-pods-reach).",
+    evaluate: (one, other, { probes }) =>
+      probes === undefined
+        ? undefined
+        : [...reachProblems(one, other, probes), ...reachProblems(other, one, probes)],
+  },
 } as const satisfies Record<string, PairCheck>;
 
 function podRanges({ member }: CheckedCluster): readonly Cidr[] {
@@ -108,6 +124,25 @@ function unknownTo(reader: CheckedCluster, { facts: { clusterId = "" } }: Checke
   return peers.some(({ cluster }) => cluster === clusterId)
     ? []
     : [warning(`${nameOf(reader)} has no Secret with which it reads exports of ${clusterId}.`)];
+}
+
+/** What pods and a node of a cluster do not reach of another one. */
+function reachProblems(
+  { member: from }: CheckedCluster,
+  { member: to }: CheckedCluster,
+  { reached }: ProbeResults,
+): Outcome[] {
+  if (from === undefined || to === undefined) return [unknown("A cluster has no known ranges.")];
+  const attempts = reached
+    .filter((one) => one.from === from.id)
+    .flatMap((one) => one.attempts.filter((attempt) => attempt.to === to.id));
+  if (attempts.length === 0)
+    return [unknown(`What pods of ${from.id} reach in ${to.id} is not known.`)];
+  const direction = [{ from: from.id, attempts }];
+  return [
+    ...reachFaults(direction, () => to.server).map((text) => fault(text)),
+    ...nodeWarnings(direction).map((text) => warning(text, "")),
+  ];
 }
 
 function nodesAmongPods(pods: CheckedCluster, nodes: CheckedCluster): Outcome[] {

@@ -34,6 +34,9 @@ import { recognizePlatform } from "./platform.ts";
 /** What is read of a cluster, before its place in the clusterset is known. */
 export type ReadCluster = Omit<CheckedCluster, "member" | "faults"> & { readonly on: Cluster };
 
+/** A cluster that is read, with its place in the clusterset. */
+export type PlacedCluster = CheckedCluster & { readonly on: Cluster };
+
 /** What `readChecked` reads. */
 interface ReadOptions {
   /** The most agents whose pages are read. 0: none, and no pods. */
