@@ -69,7 +69,14 @@ export const CLI_RULES: readonly Rule[] = [
   },
   {
     files: ["cli/check/**"],
-    may: ["./", "api/**", "cli/{install,output,view}/**", "cli/exit-code.ts", "cli/reach/report.ts", "yaml"],
+    may: [
+      "./",
+      "api/**",
+      "cli/{install,output,view}/**",
+      "cli/exit-code.ts",
+      "cli/reach/report.ts",
+      "yaml",
+    ],
     pure: true,
     why: "Checks of clusters, before and after they join: facts in, findings out.",
   },
