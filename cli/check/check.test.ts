@@ -163,7 +163,6 @@ const BROKEN: readonly (readonly [RegExp, Difference])[] = [
   [/^dns fault: --dns existing .*--dns own/, { dns: OLD, join: { dns: "existing" } }],
   [/^dns-cache warning: .*NodeLocal/, { dns: { ...NEW, cacheAddresses: [] } }],
   [/^operating-system warning: 1 node/, on(node("172.20.1.2", { operatingSystem: "windows" }))],
-  [/^operating-system unknown: /, on(node("172.20.1.2", { operatingSystem: undefined }))],
   [/^processor warning: .*s390x/, on(node("172.20.1.1", { architecture: "s390x" }))],
   [
     /^kernel warning: .*5\.13/,
