@@ -73,6 +73,7 @@ function bundleOf(operator: CommandLine): string {
 const ALL = ["--all-contexts", "--request-timeout", "3s"];
 
 for (const [command, shown] of [
+  [["check"], /^one +kubernetes +ok +v1\.33$/m],
   [["explain", "shop/web"], /^Import: +shop\/web, programmed$/m],
   [["migrate", "--from", "by-hand"], /^one +ServiceImport shop\/web +taken-over/m],
   [["simulate", "--without", "cluster-1"], /^one: 1 of 1 port differs$/m],

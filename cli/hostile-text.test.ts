@@ -71,6 +71,7 @@ const FILE = "FILE";
 
 const COMMANDS = [
   ["status"],
+  ["check", "--start-pods"],
   ["explain", "shop/web"],
   ["explain", "shop/web", "-v", "--from", "n1"],
   ["explain", "shop/none"],

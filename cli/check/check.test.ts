@@ -6,6 +6,7 @@ import { exitCodeOf } from "../exit-code.ts";
 import { type ClusterFacts, NO_FLAGS } from "../install/members.ts";
 import { rangesIn } from "../install/ranges.ts";
 import { PLAIN } from "../output/table.ts";
+import type { ProbeResults } from "../reach/report.ts";
 import type { CheckedCluster, CheckedSet, JoinRequest } from "./finding.ts";
 import { findingsOf, findingTables } from "./findings.ts";
 import { recognizePlatform } from "./platform.ts";
@@ -25,6 +26,7 @@ function node(address: string, info: object = {}, labels: object = {}) {
 }
 
 const NEW = { kind: "coredns", image: "coredns:v1.12.2" } as const;
+const EKS = { ...NEW, kind: "eks", owner: "EKS" } as const;
 const OLD = { kind: "coredns", image: "coredns:v1.11.4" } as const;
 
 function factsOf(id: string, octet: number): ClusterFacts {
@@ -52,16 +54,20 @@ interface Difference extends Partial<ClusterFacts> {
   /** Checks of the agent of its node. */
   readonly checks?: readonly NodeCheck[];
   readonly desired?: number;
+  /** Of its agents. */
+  readonly agentCidrs?: readonly Cidr[];
   readonly join?: Partial<JoinRequest>;
   /** Facts of the other cluster. */
   readonly other?: Partial<ClusterFacts>;
   readonly clustersetCidrs?: readonly Cidr[];
+  /** Errors of attempts of pods of c1 to pods of c2; those of c2 succeed. */
+  readonly errors?: readonly string[];
 }
 
 /** Two good clusters, except for what differs in the first one. */
 function setOf(difference: Difference): CheckedSet {
   const { objects, checks, desired, other, join, exported, missingRights, ...more } = difference;
-  const { clustersetCidrs = cidrs("241.0.0.0/8"), ...facts } = more;
+  const { clustersetCidrs = cidrs("241.0.0.0/8"), agentCidrs, errors, ...facts } = more;
   const page = { version: "1", backend: "nftables", oldestChangeSeconds: 0, checks: checks ?? [] };
   const readings = [{ pod: "agent-1", node: "n1", ready: true, page }];
   const one = {
@@ -69,6 +75,7 @@ function setOf(difference: Difference): CheckedSet {
     platform: recognizePlatform({ ...objectsOf(1), ...objects }),
     ...(missingRights !== undefined && { missingRights }),
     ...(exported !== undefined && { exported }),
+    ...(agentCidrs !== undefined && { clustersetCidrs: agentCidrs }),
     ...((checks ?? desired) !== undefined && { agents: { readings, desired: desired ?? 1 } }),
   };
   const two = {
@@ -78,8 +85,18 @@ function setOf(difference: Difference): CheckedSet {
   const named = [one, two].map((cluster) => ({ ...cluster, context: cluster.facts.context }));
   return {
     ...{ clusters: placed(named, NO_FLAGS, undefined), flags: NO_FLAGS, clustersetCidrs },
+    ...(errors !== undefined && { probes: probesWith(errors) }),
     ...(join !== undefined && { join: { id: "prod", manifests: true, ...join } }),
   };
+}
+
+function probesWith(errors: readonly string[]): ProbeResults {
+  const toPod = (to: string) => ({ to, kind: "pod", isConnected: false, ms: 1 }) as const;
+  const reached = [
+    { from: "c1", attempts: errors.map((error) => ({ ...toPod("c2"), error })) },
+    { from: "c2", attempts: [toPod("c1")] },
+  ];
+  return { reached, addresses: new Map(), faults: [] };
 }
 
 /** What is not ok: `CHECK fault|warning|unknown: TEXTS`. */
@@ -97,11 +114,8 @@ const EBPF = { daemonSets: daemonSets("cilium"), ciliumConfig: configMap(BPF) };
 const CALICO = { daemonSets: daemonSets("calico-node", "kube-proxy") };
 const AMAZON = { "eks.amazonaws.com/compute-type": "fargate" };
 const RANGE = { serviceCidrs: [] };
-const kubernetesAt = (address: string) => ({ spec: { clusterIPs: [address] } });
-const failing = (name: string, reason?: "no-route"): NodeCheck => ({
-  ...{ name, state: "failing", detail: "here" },
-  ...(reason !== undefined && { reason }),
-});
+const at = (address: string) => ({ kubernetesService: { spec: { clusterIPs: [address] } } });
+const failing = (name: string) => ({ name, state: "failing", detail: "here" }) as const;
 const BLIND = { name: "preflight-reach-IPv4", state: "unknown", reason: "blind" } as const;
 const OK = { name: "preflight-pods-IPv4", state: "ok" } as const;
 const peer = (cluster: string, endpointCidrs: string) => ({ cluster, secret: "s", endpointCidrs });
@@ -114,7 +128,6 @@ const SLICE = {
 };
 const proxy = (mode: string) => ({ kubeProxy: configMap({ config: `mode: ${mode}` }) });
 const on = (...nodes: readonly object[]) => ({ objects: { nodes } });
-const IPV6 = { ranges: cidrs("fd00:1::/48"), from: "flannel" };
 
 const BROKEN: readonly (readonly [RegExp, Difference])[] = [
   [/^kubernetes fault: .*1\.23 is older than 1\.24/, { minor: 23 }],
@@ -131,10 +144,8 @@ const BROKEN: readonly (readonly [RegExp, Difference])[] = [
   [/^exported-endpoints warning: .*shop\/web/, { exported: { exports: [WEB], slices: [SLICE] } }],
   [/^service-ranges fault: .*241\.7\./, { serviceCidrs: cidrs("241.7.0.0/16") }],
   [/^service-ranges unknown: .*service-cluster-ip-range/, RANGE],
-  [
-    /^service-ranges fault: 241/,
-    { ...RANGE, objects: { kubernetesService: kubernetesAt("241.0.0.1") } },
-  ],
+  [/^service-ranges fault: 241/, { ...RANGE, objects: at("241.0.0.1") }],
+  [/^clusterset-cidr warning: .*242\.0\.0\.0\/8, not/, { agentCidrs: cidrs("242.0.0.0/8") }],
   [/^node-addresses fault: 241\.9\.0\.1/, on(node("241.9.0.1"))],
   [/^network-plugin warning: .*Cilium.*hostLegacyRouting/, { objects: EBPF }],
   [
@@ -146,12 +157,12 @@ const BROKEN: readonly (readonly [RegExp, Difference])[] = [
   [/^network-plugin unknown: No known/, { objects: { daemonSets: daemonSets("kube-proxy") } }],
   [/^kube-proxy unknown: Neither/, { objects: { daemonSets: [], kubeProxy: undefined } }],
   [/^kube-proxy warning: .*userspace/, { objects: proxy("userspace") }],
-  [/^dns warning: .*v1\.11\.4 does not serve/, { dns: OLD }],
-  [/^dns warning: .*EKS overwrites/, { dns: { ...NEW, kind: "eks", owner: "EKS" } }],
-  [/^dns fault: --dns existing is not/, { dns: OLD, join: { dns: "existing" } }],
+  [/^dns warning: .*v1\.11\.4 does not .* 1\.12\.2 does\. Its CoreDNS gets a block/, { dns: OLD }],
+  [/^dns warning: .*EKS overwrites the Corefile\. join prints what you have to add/, { dns: EKS }],
+  [/^dns warning: .*has to forward clusterset\.local/, { dns: { ...EKS, ownImage: "c:1" } }],
+  [/^dns fault: --dns existing .*--dns own/, { dns: OLD, join: { dns: "existing" } }],
   [/^dns-cache warning: .*NodeLocal/, { dns: { ...NEW, cacheAddresses: [] } }],
   [/^operating-system warning: 1 node/, on(node("172.20.1.2", { operatingSystem: "windows" }))],
-  [/^operating-system unknown: /, on(node("172.20.1.2", { operatingSystem: undefined }))],
   [/^processor warning: .*s390x/, on(node("172.20.1.1", { architecture: "s390x" }))],
   [
     /^kernel warning: .*5\.13/,
@@ -170,7 +181,7 @@ const BROKEN: readonly (readonly [RegExp, Difference])[] = [
   [/^agents fault: n1: not-ready: sync/, { checks: [failing("sync")] }],
   [
     /^preflight warning: n1: .*no-route: here/,
-    { checks: [failing("preflight-route-IPv4", "no-route")] },
+    { checks: [{ ...failing("preflight-route-IPv4"), reason: "no-route" }] },
   ],
   [/^reach unknown: n1: .*blind/, { checks: [BLIND] }],
   [/^identities fault: .*contexts of the same cluster/, { other: { uid: "c1" } }],
@@ -185,7 +196,12 @@ const BROKEN: readonly (readonly [RegExp, Difference])[] = [
   ],
   [/^ranges-of-services warning: .*Services of cluster c1/, { serviceCidrs: cidrs("10.2.0.0/16") }],
   [/^addresses-of-nodes warning: 10\.2\.0\.1 of node n1/, on(node("10.2.0.1"))],
-  [/^ip-families warning: .*IPv6.*IPv4/, { found: IPV6, podCidrs: [] }],
+  [/^reachability fault: pods of c1 .*pods of c2: timeout/, { errors: ["ETIMEDOUT"] }],
+  [/^reachability unknown: What pods of c1/, { errors: [] }],
+  [
+    /^ip-families warning: .*IPv6.*IPv4/,
+    { found: { ranges: cidrs("fd00:1::/48"), from: "" }, podCidrs: [] },
+  ],
 ];
 
 for (const [finding, difference] of BROKEN)
@@ -212,9 +228,8 @@ const GOOD: Readonly<Record<string, Difference>> = {
   "an own CoreDNS, and a cache that forwards": {
     dns: { ...OLD, ownImage: "c:1", block: "forwards", cacheAddresses: [], cacheHasZone: true },
   },
-  "an API server that lists no ranges of Services": {
-    ...{ ...RANGE, objects: { kubernetesService: kubernetesAt("10.96.0.1") } },
-  },
+  "a DNS server of a platform that forwards": { dns: { ...EKS, ownImage: "c:1", hasZone: true } },
+  "ranges of Services known by an address": { ...RANGE, objects: at("10.96.0.1") },
 };
 
 for (const [name, difference] of Object.entries(GOOD))

@@ -44,7 +44,7 @@ export const CLUSTER_CHECKS = {
     },
   },
   rights: {
-    question: "May you read what checks need, and let the cluster join?",
+    question: "May you read what checks read, and write what a join writes?",
     advice: "Use a context with the rights of a cluster administrator.",
     evaluate: ({ missingRights = [], platform: { unread } }) => [
       ...missingRights.map((sentence) => warning(sentence)),
@@ -52,7 +52,7 @@ export const CLUSTER_CHECKS = {
     ],
   },
   "cluster-id": {
-    question: "Has it an ID of its own?",
+    question: "Does the cluster have an ID of its own?",
     advice: "Give --id CONTEXT=ID.",
     evaluate: ({ faults, member }, set) => [
       ...about("cluster-id", faults),
@@ -62,12 +62,12 @@ export const CLUSTER_CHECKS = {
     ],
   },
   region: {
-    question: "Is its region known?",
+    question: "Is the region of the cluster known?",
     advice: "Give --region CONTEXT=REGION.",
     evaluate: ({ faults }) => about("region", faults),
   },
   clusterset: {
-    question: "Is it a member of this clusterset, or of none?",
+    question: "Is the cluster a member of this clusterset, or of none?",
     advice: "Let it leave first.",
     evaluate: ({ facts: { clusterSet, mode } }, { join, hub }) => {
       const ours = hub === undefined ? "mesh" : "hub";
@@ -88,8 +88,8 @@ export const CLUSTER_CHECKS = {
     },
   },
   peers: {
-    question: "Are all clusters named that it knows?",
-    advice: "Name its context, too, so that it and new members know each other.",
+    question: "Are the contexts of all its peers named?",
+    advice: "Name the context of the peer, too, so that it and new members know each other.",
     evaluate: ({ facts: { peers } }, { clusters }) => {
       const ids = new Set(clusters.map(({ member, facts }) => member?.id ?? facts.clusterId));
       return peers
@@ -100,15 +100,15 @@ export const CLUSTER_CHECKS = {
     },
   },
   "peer-facts": {
-    question: "Do the others have its address and ranges as it states them?",
-    advice: "Find out which one is right.",
+    question: "Do its peers have the address and ranges that the cluster states?",
+    advice: "Find out which of them is right, and set it by a flag.",
     evaluate: ({ member }, { clusters, hub, flags }) =>
       member === undefined || hub !== undefined
         ? []
         : contradictions(member, membersIn(clusters), flags).map((text) => fault(text, "")),
   },
   "pod-ranges": {
-    question: "Are the ranges of its pods known, and all pods inside?",
+    question: "Are the ranges of pods known, and all pods inside?",
     advice: "Give --endpoint-cidrs CONTEXT=RANGES.",
     evaluate: ({ faults, member }, { clustersetCidrs }) => [
       ...about("pod-ranges", faults),
@@ -116,22 +116,37 @@ export const CLUSTER_CHECKS = {
     ],
   },
   "exported-endpoints": {
-    question: "Are all endpoints of its exports inside the ranges of its pods?",
-    advice: "",
+    question: "Are all endpoints of exported Services in the ranges of pods?",
+    advice:
+      "Give --endpoint-cidrs CONTEXT=RANGES, or export Services whose pods have addresses of their own.",
     evaluate: ({ member, exported }) => {
       if (member === undefined || exported === undefined) return undefined;
       const { exports, slices } = exported;
       const text = rejectedEndpoints(member, exports, slices);
-      return text === undefined ? [ok(counted(exports.length, "ServiceExport"))] : [warning(text)];
+      return text === undefined
+        ? [ok(counted(exports.length, "ServiceExport"))]
+        : [warning(text, "")];
     },
   },
   "service-ranges": {
-    question: "Are the ranges of its Services apart from the ClusterSet CIDR?",
+    question: "Are the Service ranges apart from the ClusterSet CIDR?",
     advice: "Choose another range with --clusterset-cidr, the same in all clusters.",
     evaluate: serviceRangeProblems,
   },
+  "clusterset-cidr": {
+    question: "Do the agents have this ClusterSet CIDR?",
+    advice:
+      "Give --clusterset-cidr as the agents have it, or change theirs (docs/guides/clusterset-cidr.md).",
+    evaluate: ({ clustersetCidrs: own }, { clustersetCidrs }) => {
+      if (own === undefined) return undefined;
+      const [ofAgents, ofAll] = [textOf(own), textOf(clustersetCidrs)];
+      return ofAgents === ofAll
+        ? [ok(ofAll)]
+        : [warning(`Its agents have --clusterset-cidr ${ofAgents}, not ${ofAll}.`)];
+    },
+  },
   "node-addresses": {
-    question: "Are the addresses of its nodes outside of the ClusterSet CIDR?",
+    question: "Are the addresses of nodes outside of the ClusterSet CIDR?",
     advice: "Choose another range with --clusterset-cidr, the same in all clusters.",
     evaluate: ({ platform: { nodes } }, { clustersetCidrs }) => {
       const inside = nodes.flatMap(({ name, addresses }) =>
@@ -143,7 +158,7 @@ export const CLUSTER_CHECKS = {
     },
   },
   "network-plugin": {
-    question: "Do packets of pods pass netfilter of their node?",
+    question: "Do packets of pods pass netfilter on their node?",
     advice:
       "Add the component preflight: agents then test it from pods (docs/guides/preflight.md).",
     evaluate: ({ platform: { plugins }, agents }) => {
@@ -162,7 +177,7 @@ export const CLUSTER_CHECKS = {
     },
   },
   "kube-proxy": {
-    question: "Is the mode of kube-proxy one that works beside the agent?",
+    question: "Does kube-proxy run in a mode that works beside the agent?",
     advice: "Use the mode nftables, iptables or ipvs.",
     evaluate: ({ platform: { proxy } }) =>
       proxy === "unknown"
@@ -177,7 +192,7 @@ export const CLUSTER_CHECKS = {
           : [ok(proxy === "replaced" ? "replaced by the network plugin" : proxy)],
   },
   dns: {
-    question: "Can its DNS server serve clusterset.local, and may a join configure it?",
+    question: "Can the DNS server serve clusterset.local, and may a join configure it?",
     advice: "See docs/guides/dns.md.",
     evaluate: ({ facts: { dns } }, { join }) => {
       const impossible = dnsFault(dns, join?.dns);
@@ -185,8 +200,9 @@ export const CLUSTER_CHECKS = {
       const choice = chooseDns(dns, join?.dns);
       const note = dnsNote(dns, choice);
       if (note === undefined) return [ok(dns.ownImage ?? dns.image)];
-      const isDecided = dns.ownImage !== undefined || choice.reason === "requested";
-      return [isDecided ? ok(note) : warning(note, "")];
+      return [
+        choice.reason === "requested" && dns.ownImage === undefined ? ok(note) : warning(note, ""),
+      ];
     },
   },
   "dns-cache": {
@@ -203,22 +219,22 @@ export const CLUSTER_CHECKS = {
   },
   "operating-system": {
     question: "Do all nodes run Linux, and take DaemonSets?",
-    advice: "Run clients of the clusterset on other nodes: no agent runs on these.",
+    advice: "Run clients of ClusterSetIPs on other nodes: no agent runs on these.",
     evaluate: ({ platform: { nodes } }) => systemProblems(nodes),
   },
   processor: {
-    question: "Are there images for the processors of all nodes?",
+    question: "Do images exist for the processors of all nodes?",
     advice: "Build images for amd64 and arm64 (docs/guides/verify-release.md#arm64).",
     evaluate: ({ platform: { nodes } }) => processorProblems(nodes),
   },
   kernel: {
-    question: "Is the kernel of all nodes new enough for the chosen backend?",
+    question: "Is the kernel of each node new enough for the chosen backend?",
     advice: "Upgrade these nodes: until then, their agents use iptables.",
     evaluate: ({ platform: { nodes }, member }) => kernelProblems(nodes, member?.components ?? []),
   },
   components: {
-    question: "Has it the components that it needs?",
-    advice: "Give --component CONTEXT=NAME, with all others that it has.",
+    question: "Does the cluster have the components that it needs?",
+    advice: "Give --component CONTEXT=NAME, besides the components that the cluster has.",
     evaluate: (cluster) => componentProblems(cluster),
   },
   agents: {
@@ -227,7 +243,7 @@ export const CLUSTER_CHECKS = {
     evaluate: ({ agents }) => (agents === undefined ? undefined : agentProblems(agents)),
   },
   preflight: {
-    question: "Have the agents found nothing wrong with their nodes?",
+    question: "Do all checks of agents pass on their nodes?",
     advice: "See docs/guides/preflight.md.",
     evaluate: ({ agents }) => (agents === undefined ? undefined : nodeProblems(agents.readings)),
   },
@@ -318,7 +334,7 @@ function membersIn(clusters: readonly CheckedCluster[]): Member[] {
   return clusters.flatMap(({ member }) => member ?? []);
 }
 
-const textOf = (ranges: readonly Cidr[]): string => ranges.map(({ text }) => text).join(", ");
+const textOf = (ranges: readonly Cidr[]): string => ranges.map(({ text }) => text).join(",");
 
 /** What was found wrong, else that all is well. */
 function orOk(found: Outcome[], well?: string): Outcome[] {

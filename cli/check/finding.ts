@@ -7,6 +7,7 @@ import type {
   MemberFault,
   MemberFlags,
 } from "../install/members.ts";
+import type { ProbeResults } from "../reach/report.ts";
 import type { AgentReading } from "../view/readings.ts";
 import type { Platform } from "./platform.ts";
 
@@ -33,6 +34,8 @@ export interface CheckedCluster {
   readonly faults: readonly MemberFault[];
   /** Rights to join that the user lacks, as sentences. Undefined: not requested, as of a member. */
   readonly missingRights?: readonly string[];
+  /** Ranges of VIPs of its agents. Undefined: not known. */
+  readonly clustersetCidrs?: readonly Cidr[];
   /** Its ServiceExports, and slices of Services if there are any. Undefined: not readable. */
   readonly exported?: { readonly exports: readonly unknown[]; readonly slices: readonly unknown[] };
   /** Absent before it has joined. */
@@ -62,6 +65,8 @@ export interface CheckedSet {
   readonly flags: MemberFlags;
   /** Absent: of a check alone. */
   readonly join?: JoinRequest;
+  /** What pods have reached. Absent: no pods were started. */
+  readonly probes?: ProbeResults;
 }
 
 /** The check passed. PURE. */

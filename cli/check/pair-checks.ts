@@ -1,8 +1,16 @@
 import { type Cidr, familiesIn } from "../../api/cidr.ts";
 import { sameClusters } from "../install/findings.ts";
 import { overlapsAmong, owned, rangesIn } from "../install/ranges.ts";
+import { nodeWarnings, type ProbeResults, reachFaults } from "../reach/report.ts";
 import { isIn, nameOf, serviceRanges } from "./cluster-checks.ts";
-import { type CheckedCluster, type CheckedSet, fault, type Outcome, warning } from "./finding.ts";
+import {
+  type CheckedCluster,
+  type CheckedSet,
+  fault,
+  type Outcome,
+  unknown,
+  warning,
+} from "./finding.ts";
 
 /** A check of two clusters. */
 export interface PairCheck {
@@ -20,7 +28,7 @@ export interface PairCheck {
 /** All checks of two clusters, by name. They are shown in this order. PURE. */
 export const PAIR_CHECKS = {
   identities: {
-    question: "Are they two clusters with two IDs?",
+    question: "Are these two clusters, with different IDs?",
     advice: "Name one context for each cluster, and give each its own --id CONTEXT=ID.",
     evaluate: ({ member: one }, { member: other }) =>
       one === undefined || other === undefined
@@ -28,8 +36,8 @@ export const PAIR_CHECKS = {
         : sameClusters({ members: [one, other], hub: undefined }).map((text) => fault(text)),
   },
   "same-clusterset": {
-    question: "Are they members of one clusterset?",
-    advice: "Let one of them leave, and join it to the other.",
+    question: "Are both members of the same clusterset?",
+    advice: "Let one of them leave, and join the clusterset of the other one.",
     evaluate: (one, other) => {
       const [ofOne, ofOther] = [one.facts.clusterSet, other.facts.clusterSet];
       return ofOne === undefined || ofOther === undefined || ofOne === ofOther
@@ -38,14 +46,14 @@ export const PAIR_CHECKS = {
     },
   },
   "knows-the-other": {
-    question: "Do both members read the other's exports?",
-    advice: "Join both, together with all other members.",
+    question: "Does each member read the exports of the other one?",
+    advice: "Run join with the contexts of all members.",
     evaluate: (one, other) =>
       areMembers(one, other) ? [...unknownTo(one, other), ...unknownTo(other, one)] : undefined,
   },
   "ranges-of-pods": {
-    question: "Are the ranges of their pods apart?",
-    advice: "Pods need addresses of their own: change the ranges of one cluster.",
+    question: "Do the ranges of pods not overlap?",
+    advice: "Change the ranges of one cluster: each pod needs an address of its own.",
     evaluate: (one, other) => {
       const both = [one, other].flatMap((cluster) =>
         owned(`pods of ${nameOf(cluster)}`, podRanges(cluster)),
@@ -54,8 +62,9 @@ export const PAIR_CHECKS = {
     },
   },
   "ranges-of-services": {
-    question: "Are pods of each outside of the other's Service ranges?",
-    advice: "kube-proxy takes these addresses for its Services: change the ranges of one cluster.",
+    question: "Are pods of each cluster outside of the Service ranges of the other one?",
+    advice:
+      "Change the ranges of one cluster: there, kube-proxy handles these addresses as Services.",
     evaluate: (one, other) =>
       [
         [one, other],
@@ -70,12 +79,12 @@ export const PAIR_CHECKS = {
       ),
   },
   "addresses-of-nodes": {
-    question: "Are nodes of each outside of the other's pod ranges?",
-    advice: "Answers to these nodes stay in the other cluster: change the ranges of one cluster.",
+    question: "Are nodes of each cluster outside of the pod ranges of the other one?",
+    advice: "Change the ranges of one cluster: answers to these nodes stay in the other cluster.",
     evaluate: (one, other) => [...nodesAmongPods(one, other), ...nodesAmongPods(other, one)],
   },
   "ip-families": {
-    question: "Have their pods an IP family in common?",
+    question: "Do pods of both clusters have a common IP family?",
     advice: "Pods of one family do not reach pods of the other one.",
     evaluate: (one, other) => {
       const [ofOne, ofOther] = [one, other].map((cluster) => familiesIn(podRanges(cluster)));
@@ -89,6 +98,14 @@ export const PAIR_CHECKS = {
           ]
         : [];
     },
+  },
+  reachability: {
+    question: "Do pods of each cluster reach pods and the API server of the other one?",
+    advice: "Correct this before a join (docs/guides/kubectl-plugin.md#what-pods-reach).",
+    evaluate: (one, other, { probes }) =>
+      probes === undefined
+        ? undefined
+        : [...reachProblems(one, other, probes), ...reachProblems(other, one, probes)],
   },
 } as const satisfies Record<string, PairCheck>;
 
@@ -107,6 +124,25 @@ function unknownTo(reader: CheckedCluster, { facts: { clusterId = "" } }: Checke
   return peers.some(({ cluster }) => cluster === clusterId)
     ? []
     : [warning(`${nameOf(reader)} has no Secret with which it reads exports of ${clusterId}.`)];
+}
+
+/** What pods and a node of a cluster do not reach of another one. */
+function reachProblems(
+  { member: from }: CheckedCluster,
+  { member: to }: CheckedCluster,
+  { reached }: ProbeResults,
+): Outcome[] {
+  if (from === undefined || to === undefined) return [unknown("A cluster has no known ranges.")];
+  const attempts = reached
+    .filter((one) => one.from === from.id)
+    .flatMap((one) => one.attempts.filter((attempt) => attempt.to === to.id));
+  if (attempts.length === 0)
+    return [unknown(`What pods of ${from.id} reach in ${to.id} is not known.`)];
+  const direction = [{ from: from.id, attempts }];
+  return [
+    ...reachFaults(direction, () => to.server).map((text) => fault(text)),
+    ...nodeWarnings(direction).map((text) => warning(text, "")),
+  ];
 }
 
 function nodesAmongPods(pods: CheckedCluster, nodes: CheckedCluster): Outcome[] {

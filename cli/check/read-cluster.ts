@@ -1,5 +1,6 @@
 import { LABEL_SERVICE_SLICE } from "../../api/keys.ts";
 import { fieldAt } from "../../api/parse/fields.ts";
+import { isUsage } from "../../common/config/usage.ts";
 import { ApiFault } from "../../common/kubernetes/api-fault.ts";
 import {
   CONFIG_MAPS,
@@ -11,6 +12,7 @@ import {
   SERVICES,
 } from "../../common/kubernetes/kinds.ts";
 import { Slots } from "../../common/queue/slots.ts";
+import { agentSettings } from "../agents/objects.ts";
 import { rightsOf } from "../changes/one-change.ts";
 import { missingRights, serverVersion } from "../clusters/api-reviews.ts";
 import type { Cluster } from "../clusters/cluster.ts";
@@ -31,6 +33,9 @@ import { recognizePlatform } from "./platform.ts";
 
 /** What is read of a cluster, before its place in the clusterset is known. */
 export type ReadCluster = Omit<CheckedCluster, "member" | "faults"> & { readonly on: Cluster };
+
+/** A cluster that is read, with its place in the clusterset. */
+export type PlacedCluster = CheckedCluster & { readonly on: Cluster };
 
 /** What `readChecked` reads. */
 interface ReadOptions {
@@ -72,15 +77,23 @@ export async function readChecked(
     readable("Endpoints of exported Services", readExported(on)),
   ]);
   const { daemonSets, ...others } = objects;
+  const own = daemonSets.find(
+    (one) =>
+      fieldAt(one, "metadata", "namespace") === INSTALL_NAMESPACE &&
+      fieldAt(one, "metadata", "name") === "clusterset-agent",
+  );
+  const settings = own === undefined ? undefined : agentSettings([own]);
   const isMember = facts.images["clusterset-agent"] !== undefined;
   const [agents, rights] = await Promise.all([
-    isMember && mostAgents > 0 ? readAgents(on, daemonSets, mostAgents, signal) : undefined,
+    mostAgents > 0 ? readAgents(on, own, mostAgents, signal) : undefined,
     isMember || !withRights ? undefined : readable("Rights", rightsToJoin(on, facts, signal)),
   ]);
   return {
     ...{ on, context, facts },
     platform: recognizePlatform({ ...others, daemonSets, unread }),
     ...(exported !== undefined && { exported }),
+    ...(settings !== undefined &&
+      !isUsage(settings) && { clustersetCidrs: settings.config.clusterSetCidrs }),
     ...(agents !== undefined && { agents }),
     ...(rights !== undefined && { missingRights: rights }),
   };
@@ -153,20 +166,17 @@ async function readExported(on: Cluster): Promise<NonNullable<CheckedCluster["ex
   return { exports, slices };
 }
 
+/** Undefined: it has none, and is to have none. */
 async function readAgents(
   on: Cluster,
-  daemonSets: readonly unknown[],
+  daemonSet: unknown,
   mostAgents: number,
   signal: AbortSignal,
-): Promise<NonNullable<CheckedCluster["agents"]>> {
-  const own = daemonSets.find(
-    (one) =>
-      fieldAt(one, "metadata", "namespace") === INSTALL_NAMESPACE &&
-      fieldAt(one, "metadata", "name") === "clusterset-agent",
-  );
-  const desired = fieldAt(own, "status", "desiredNumberScheduled");
+): Promise<CheckedCluster["agents"]> {
+  const desired = fieldAt(daemonSet, "status", "desiredNumberScheduled");
   try {
     const readings = await agentsOf(on, mostAgents, new Slots(AT_ONCE), signal);
+    if (daemonSet === undefined && readings.length === 0) return undefined;
     return { readings, ...(typeof desired === "number" && { desired }) };
   } catch (thrown) {
     signal.throwIfAborted();

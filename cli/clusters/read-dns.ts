@@ -20,14 +20,19 @@ export async function readDns(on: Cluster): Promise<ClusterDns> {
       throw thrown;
     }
   };
-  const [coreDns, corefile, kubeDns, rke2, openshift, nodeLocal, own] = await Promise.all([
-    read(DEPLOYMENTS, "coredns"),
-    read(CONFIG_MAPS, "coredns"),
-    read(DEPLOYMENTS, "kube-dns"),
-    read(DEPLOYMENTS, "rke2-coredns-rke2-coredns"),
-    read(DAEMON_SETS, "dns-default", "openshift-dns"),
-    read(CONFIG_MAPS, "node-local-dns"),
-    read(DEPLOYMENTS, OWN_DNS.name, OWN_DNS.namespace),
-  ]);
-  return recognizeDns({ coreDns, corefile, kubeDns, rke2, openshift, nodeLocal, own });
+  const [coreDns, corefile, kubeDns, rke2, openshift, nodeLocal, own, ...others] =
+    await Promise.all([
+      read(DEPLOYMENTS, "coredns"),
+      read(CONFIG_MAPS, "coredns"),
+      read(DEPLOYMENTS, "kube-dns"),
+      read(DEPLOYMENTS, "rke2-coredns-rke2-coredns"),
+      read(DAEMON_SETS, "dns-default", "openshift-dns"),
+      read(CONFIG_MAPS, "node-local-dns"),
+      read(DEPLOYMENTS, OWN_DNS.name, OWN_DNS.namespace),
+      read(CONFIG_MAPS, "coredns-custom"),
+      read(CONFIG_MAPS, "kube-dns"),
+      read(CONFIG_MAPS, "rke2-coredns-rke2-coredns"),
+      read(CONFIG_MAPS, "dns-default", "openshift-dns"),
+    ]);
+  return recognizeDns({ coreDns, corefile, kubeDns, rke2, openshift, nodeLocal, own, others });
 }

@@ -23,6 +23,8 @@ export interface ClusterDns {
   readonly cacheAddresses?: readonly string[];
   /** True: its Corefile has a block for `clusterset.local`. */
   readonly cacheHasZone?: boolean;
+  /** True: its configuration names `clusterset.local`, besides our block. */
+  readonly hasZone?: boolean;
   /** Image of `deploy/coredns/own`; absent if it does not run. */
   readonly ownImage?: string;
 }

@@ -7,7 +7,6 @@ import {
   chooseDns,
   type DnsObjects,
   dnsFault,
-  dnsNote,
   hasOtherBlock,
   namesSupport,
   recognizeDns,
@@ -74,7 +73,7 @@ test("another block for the zone is found, whatever it forwards to, and ours and
 
 const NONE: DnsObjects = {
   ...{ coreDns: undefined, corefile: undefined, kubeDns: undefined, rke2: undefined },
-  ...{ openshift: undefined, nodeLocal: undefined, own: undefined },
+  ...{ openshift: undefined, nodeLocal: undefined, own: undefined, others: [] },
 };
 
 function workload(image: string, marks: object = {}, name = "coredns"): object {
@@ -93,6 +92,8 @@ const AKS = { labels: { "addonmanager.kubernetes.io/mode": "Reconcile" } };
 const HELM = { labels: { "app.kubernetes.io/managed-by": "Helm" } };
 const K0S = { labels: { "k0s.k0sproject.io/stack": "coredns" } };
 const ARGO = { labels: { "app.kubernetes.io/instance": "dns" } };
+const ZONE = { data: { Corefile: "clusterset.local:53 {" } };
+const managedBy = (manager: string) => ({ managedFields: [{ manager }] });
 const [NEW, OLD, UNKNOWN] = ["coredns:v1.14.0", "coredns:1.11.1", "r/c@sha256:1"];
 const CUSTOM = `${COREFILE}import /etc/coredns/custom/*.server\n`;
 const SERVES = withNames(COREFILE);
@@ -134,6 +135,19 @@ const CLUSTERS: readonly ClusterRow[] = [
   ["a Corefile of a chart", coreDns(OLD, COREFILE, HELM), { owner: TOOL }, "own too-old"],
   ["k0s", coreDns(NEW, COREFILE, K0S), { owner: "k0s" }, "own owned"],
   ["Argo CD 2", coreDns(NEW, COREFILE, ARGO), { owner: TOOL }, "own owned"],
+  [
+    "Terraform",
+    coreDns(NEW, COREFILE, managedBy("Terraform")),
+    { owner: "Terraform" },
+    "own owned",
+  ],
+  ["kubeadm, edited", coreDns(NEW, COREFILE, managedBy("kubectl-edit")), {}, "existing supported"],
+  [
+    "K3s and a cache that forward",
+    { ...coreDns(NEW, CUSTOM, K3S), others: [ZONE], nodeLocal: ZONE },
+    { kind: "coredns-custom", owner: "K3s", hasZone: true, cacheHasZone: true, cacheAddresses: [] },
+    "own owned",
+  ],
   ["RKE2", { rke2: workload(NEW) }, { kind: "rke2", owner: "RKE2" }, "own owned"],
   [
     "OpenShift",
@@ -165,26 +179,6 @@ for (const [name, objects, more, choice] of CLUSTERS)
     for (const one of ["own", "none", undefined] as const)
       assert.equal(dnsFault(dns, one), undefined);
   });
-
-test("a user reads why a cluster gets a CoreDNS for the clusterset, and what is left to do", () => {
-  const [old, eks] = [
-    { kind: "coredns", image: "coredns:v1.12.1" },
-    { kind: "eks", owner: "EKS", image: NEW },
-  ] as const;
-  const said = (dns: ClusterDns) => dnsNote(dns, chooseDns(dns)) ?? "";
-  assert.match(
-    said(old),
-    /^It gets .*: coredns:v1\.12\.1 does not .* 1\.12\.2 does\. Its CoreDNS gets a block/,
-  );
-  assert.match(
-    said(eks),
-    /^It gets .*: EKS overwrites the Corefile\. join prints what you have to add/,
-  );
-  assert.equal(said({ kind: "coredns", image: NEW }), "");
-  assert.match(said({ ...eks, ownImage: NEW }), / has to forward clusterset\.local /);
-  assert.equal(said({ ...old, ownImage: NEW, block: "forwards" }), "");
-  assert.match(dnsFault(old, "existing") ?? "", /^--dns existing .*v1\.12\.1.*--dns own/);
-});
 
 const ADDRESS = "10.96.0.53";
 const KINDS = ["coredns", "coredns-custom", "eks", "kube-dns", "openshift", "rke2"] as const;

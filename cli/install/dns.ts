@@ -38,6 +38,8 @@ export interface DnsObjects {
   readonly nodeLocal: unknown;
   /** Deployment `clusterset-proxy/clusterset-dns`. */
   readonly own: unknown;
+  /** ConfigMaps in which users or platforms have zones that a DNS server forwards, besides `corefile`. */
+  readonly others: readonly unknown[];
 }
 
 /** Labels and annotations of what a program keeps as it wants it. In order: a platform before the tool that it uses. */
@@ -58,9 +60,20 @@ const OWNERS: readonly (readonly [key: string, owner: string])[] = [
   ["app.kubernetes.io/instance", "a tool that deploys it"],
 ];
 
+/** Programs that write what they own again, by the name with which they write fields (`managedFields`). */
+const MANAGERS: readonly (readonly [manager: RegExp, owner: string])[] = [
+  [/^eks$/, "EKS"],
+  [/^deploy@/, "K3s"],
+  [/^argocd-/, "Argo CD"],
+  [/^(kustomize|helm)-controller$/, "Flux"],
+  [/^helm$/i, "Helm"],
+  [/^(terraform|hashicorp|opentofu)/i, "Terraform"],
+  [/^pulumi/, "Pulumi"],
+];
+
 /** Recognises the DNS server of a cluster. PURE. */
 export function recognizeDns(objects: DnsObjects): ClusterDns {
-  const { coreDns, corefile, rke2, openshift, nodeLocal, own } = objects;
+  const { coreDns, corefile, rke2, openshift, nodeLocal, own, others } = objects;
   const image = imageOfCoreDns(rke2 ?? openshift ?? coreDns);
   const text = fieldAt(corefile, "data", "Corefile");
   const block = typeof text === "string" ? blockIn(text) : undefined;
@@ -72,7 +85,8 @@ export function recognizeDns(objects: DnsObjects): ClusterDns {
     ...(image !== undefined && { image }),
     ...(block !== undefined && { block }),
     ...(cacheAddresses !== undefined && { cacheAddresses }),
-    ...(typeof cache === "string" && hasOtherBlock(cache) && { cacheHasZone: true }),
+    ...(namesZone(nodeLocal) && { cacheHasZone: true }),
+    ...([corefile, ...others].some(namesZone) && { hasZone: true }),
     ...(ownImage !== undefined && { ownImage }),
   };
 }
@@ -92,9 +106,23 @@ function kindOf(
   return { kind: "coredns", ...(owner !== undefined && { owner }) };
 }
 
+/** Whether a user or a platform has the zone in a ConfigMap, in whatever syntax. Our block does not count. */
+function namesZone(configMap: unknown): boolean {
+  const data = fieldAt(configMap, "data");
+  const texts = isFields(data) ? Object.values(data) : [];
+  return texts.some(
+    (text) => typeof text === "string" && /^[^#\n]*\bclusterset\.local\b/m.test(withoutNames(text)),
+  );
+}
+
 function ownerOf(object: unknown): string | undefined {
   const marks = ["labels", "annotations"].map((key) => fieldAt(object, "metadata", key));
-  return OWNERS.find(([key]) => marks.some((one) => isFields(one) && key in one))?.[1];
+  const marked = OWNERS.find(([key]) => marks.some((one) => isFields(one) && key in one))?.[1];
+  if (marked !== undefined) return marked;
+  const managers = listOf(fieldAt(object, "metadata", "managedFields")).map(
+    (one) => textField(one, "manager") ?? "",
+  );
+  return MANAGERS.find(([name]) => managers.some((one) => name.test(one)))?.[1];
 }
 
 function imageOfCoreDns(workload: unknown): string | undefined {
@@ -166,7 +194,7 @@ export function dnsNote(dns: ClusterDns, choice: DnsChoice): string | undefined 
   if (way !== "own") return undefined;
   // A join that broke off has not printed what is to be added.
   if (dns.ownImage !== undefined)
-    return forwards
+    return forwards || dns.hasZone === true
       ? undefined
       : `The cluster's DNS server, as you configure it, has to forward clusterset.local to its CoreDNS for the clusterset (docs/guides/dns.md).`;
   const why = reason === "requested" ? "" : `: ${reasonText(dns, reason)}`;

@@ -21,7 +21,7 @@ import {
   probePod,
   type ServerTarget,
 } from "./probe-pod.ts";
-import { type Attempt, parseAttempts, type Reached } from "./report.ts";
+import { type Attempt, type ProbeResults, parseAttempts } from "./report.ts";
 
 /** A cluster from whose pods others are to be reached. */
 export interface Probe {
@@ -41,15 +41,6 @@ export interface ProbeRun {
   /** Milliseconds since 1970. */
   readonly timeOfDay: number;
   readonly warn: (sentence: string) => void;
-}
-
-/** What probes have found. */
-export interface ProbeResults {
-  readonly reached: readonly Reached[];
-  /** Addresses of the pods, by cluster ID. */
-  readonly addresses: ReadonlyMap<string, readonly string[]>;
-  /** Probes without a result, in sentences. */
-  readonly faults: readonly string[];
 }
 
 /** Seconds that a pod may live after the timeout of its start. */
@@ -237,14 +228,15 @@ interface PlacedObject {
 
 /**
  * The probes of a join: for each two clusters of which one is `given` a kubeconfig now, from pods of each to the other's pods, and to the API
- * server that it will read. Members that know each other already are not examined again. Rejects with an ApiFault.
+ * server that it will read. Members that know each other already are not examined again. `all`: each two clusters. Rejects with an ApiFault.
  */
 export async function probesOf(
-  given: readonly Handover[],
+  given: readonly Handover[] | "all",
   objects: readonly PlacedObject[],
   { members, hub, images }: JoiningSet,
 ): Promise<Probe[]> {
   const isGiven = (to: Member, from?: Member) =>
+    given === "all" ||
     given.some((one) => one.to === to.context && (from === undefined || one.from === from.context));
   const isPair = (a: Member, b: Member) =>
     hub === undefined ? isGiven(a, b) || isGiven(b, a) : isGiven(a) || isGiven(b);

@@ -9,6 +9,15 @@ export interface Reached {
   readonly attempts: readonly Attempt[];
 }
 
+/** What probes have found. */
+export interface ProbeResults {
+  readonly reached: readonly Reached[];
+  /** Addresses of the pods, by cluster ID. */
+  readonly addresses: ReadonlyMap<string, readonly string[]>;
+  /** Probes without a result, in sentences. */
+  readonly faults: readonly string[];
+}
+
 /** Who reaches whom: a row for each cluster and each outcome, so that twenty clusters that reach each other are twenty rows. PURE. */
 export function reachTable(all: readonly Reached[], screen: Screen): Printable {
   const rows = all.flatMap(({ from, attempts }) => {

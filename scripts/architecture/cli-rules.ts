@@ -63,13 +63,20 @@ export const CLI_RULES: readonly Rule[] = [
   },
   {
     files: ["cli/check/read-cluster.ts"],
-    may: ["./", "api/**", "common/**", "cli/{changes,clusters,install,programs}/**"],
+    may: ["./", "api/**", "common/**", "cli/{agents,changes,clusters,install,programs}/**"],
     pure: false,
     why: "Reads what checks of clusters need.",
   },
   {
     files: ["cli/check/**"],
-    may: ["./", "api/**", "cli/{install,output,view}/**", "cli/exit-code.ts", "yaml"],
+    may: [
+      "./",
+      "api/**",
+      "cli/{install,output,view}/**",
+      "cli/exit-code.ts",
+      "cli/reach/report.ts",
+      "yaml",
+    ],
     pure: true,
     why: "Checks of clusters, before and after they join: facts in, findings out.",
   },

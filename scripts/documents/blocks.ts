@@ -1,5 +1,7 @@
 import * as AGENT from "../../agent/observe/metric-table.ts";
 import { REASONS } from "../../api/reasons.ts";
+import { CLUSTER_CHECKS } from "../../cli/check/cluster-checks.ts";
+import { PAIR_CHECKS } from "../../cli/check/pair-checks.ts";
 import { ERRORS } from "../../common/errors.ts";
 import type { MetricDefinition } from "../../common/metrics.ts";
 import * as CONTROLLER from "../../controller/observe/metric-table.ts";
@@ -23,6 +25,7 @@ export const BLOCKS: readonly Block[] = [
   { document: "docs/METRICS.md", name: "metrics", text: metricTable(AGENT) },
   { document: "docs/METRICS.md", name: "controller-metrics", text: metricTable(CONTROLLER) },
   { document: "docs/guides/monitoring.md", name: "alerts", text: alertTable() },
+  { document: "docs/guides/kubectl-plugin.md", name: "checks", text: checkTable() },
   { document: "docs/REASONS.md", name: "reasons", text: wordTable("Reason", REASONS) },
 ];
 
@@ -34,6 +37,15 @@ function importTable(): string {
     why,
   ]);
   return markdownTable(["Files", "May import", "Pure", "Why"], rows);
+}
+
+function checkTable(): string {
+  const rows = Object.entries({ ...CLUSTER_CHECKS, ...PAIR_CHECKS }).map(([check, one]) => [
+    `\`${check}\``,
+    one.question,
+    one.advice,
+  ]);
+  return markdownTable(["Check", "Question", "What to do, unless the row says so"], rows);
 }
 
 function alertTable(): string {

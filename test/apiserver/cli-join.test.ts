@@ -87,6 +87,10 @@ test("if no pod starts that could check what it reaches, it says so, joins nothi
     /^error: c1: nothing is known of its pods: c1: pod \S+ is Pending \(after 1 s\)$/m,
   );
   assert.match(note, /--skip-reachability/);
+  const images = ["--controller-image", "c:1", "--start-pods", "--timeout", "1s"];
+  const checked = await set.user.run("check", "--context", "c1,c2", ...images);
+  assert.match(checked.out, /^c1, c2 +reachability +unknown +What pods of c1 reach in c2 is not/m);
+  assert.match(checked.note, /^warning: c1: nothing is known of its pods: /m);
   for (const id of ["c1", "c2"]) assert.deepEqual(await probes(id), []);
   const namespace = manifest("Namespace", "clusterset-proxy");
   assert.equal(await set.plane("c1").admin.find(namespace), undefined);

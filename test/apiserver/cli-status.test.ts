@@ -79,6 +79,10 @@ test("agents: behind, not ready and findings of the node, with the reason words 
   const found = await user.run("status");
   assert.equal(found.code, 3);
   assert.match(found.out, /^one +preflight-route-IPv4 on n1 +no-route +Add a route\.$/m);
+  const checked = await user.run("check", "--endpoint-cidrs", "one=10.1.0.0/16");
+  assert.match(checked.out, /^one +kubernetes +ok +v1\.\d+\.\d+$/m, checked.note);
+  assert.match(checked.out, /^one +agents +ok +1 in sync/m);
+  assert.match(checked.out, /^one +preflight +failing +n1: preflight-route-IPv4 no-route: Add a/m);
   findings = [];
   families.set("IPv4", { synced: false });
   const unsynced = await statusOf();
