@@ -231,8 +231,8 @@ export class HealthSource implements Source {
 
 /** Milliseconds between two checks for groups to calibrate: while there are groups that never were, and afterwards. */
 const CHECK_MS = { first: LOOK_MS, next: 15_000 };
-/** Milliseconds since the last answer of an endpoint that is probed for it. */
-const LATELY_MS = 10_000;
+/** Milliseconds since the last answer of an endpoint that is probed for it: each answer is in one check at least. */
+const LATELY_MS = CHECK_MS.next + 2 * LOOK_MS;
 /** Groups of a cluster, and all groups, that are calibrated at once. */
 const MOST_CALIBRATIONS = { ofCluster: 2, all: 32 };
 
@@ -256,7 +256,7 @@ function calibrate(
     if (begun >= MOST_CALIBRATIONS.all) break;
     // Each in turn: a node's firewall may reject what others admit. What was contradicted is tried again first.
     const [endpoint] = latest
-      .filter((one) => mayShow(one, group, watched) && !probes.isPending(one))
+      .filter((one) => mayShow(one, group, watched) && probes.isOlder(one))
       .toSorted((a, b) => probes.probedAt(a) - probes.probedAt(b))
       .toSorted((a, b) => Number(probes.isDoubted(b)) - Number(probes.isDoubted(a)));
     if (endpoint === undefined) continue;

@@ -9,6 +9,7 @@ import {
   type Reach,
   type TcpEndpoint,
 } from "./evidence.ts";
+import { FairMap } from "./fair-map.ts";
 import type { HealthEvents } from "./health-events.ts";
 import { endpointName } from "./verdict.ts";
 import type { Group } from "./watched-endpoints.ts";
@@ -16,14 +17,14 @@ import type { Group } from "./watched-endpoints.ts";
 /** Connects to an endpoint. Never rejects. */
 export type Probe = (endpoint: TcpEndpoint) => Promise<ProbeResult>;
 
-/** Endpoints and groups that are remembered. */
+/** Endpoints, groups and clusters that are remembered. */
 const MOST_REMEMBERED = 4_096;
 /** Blind clusters that are reported: where no ranges are declared, a tenant can invent clusters. */
 const MOST_BLIND = 64;
 /** Probes without an answer that are remembered besides the latest one. */
 const MOST_SILENT = 3;
-/** Milliseconds in which a client's answer shows that a silent probe was dropped on purpose. */
-const DOUBT_MS = 60_000;
+/** Milliseconds in which a client's answer shows that a silent probe was dropped on purpose. Some imports are called every few minutes. */
+const DOUBT_MS = 600_000;
 /** Calibrations in a row that answers to clients contradict, and that show an endpoint which admits no nodes. With 30 % loss in each direction, one is silent in eight times. */
 const CONTRADICTIONS = { usual: 2, late: 8 };
 
@@ -57,13 +58,14 @@ export class ProbeLog {
   readonly #probe: Probe;
   readonly #clock: Clock;
   readonly #events: HealthEvents;
-  readonly #records = new Map<string, ProbeRecord>();
-  readonly #calibrations = new Calibrations();
-  readonly #doubts = new Map<string, Doubt>();
+  readonly #records = new FairMap<ProbeRecord>(MOST_REMEMBERED);
+  /** By name of the group. */
+  readonly #calibrations = new FairMap<Calibration>(MOST_REMEMBERED);
+  readonly #doubts = new FairMap<Doubt>(MOST_REMEMBERED);
   /** Clusters of endpoints under way, by name. */
   readonly #pending = new Map<string, string>();
   /** The latest probe of each cluster. */
-  readonly #latest = new Map<string, ProbeRecord>();
+  readonly #latest = new FairMap<ProbeRecord>(MOST_REMEMBERED);
 
   constructor(probe: Probe, clock: Clock, events: HealthEvents) {
     this.#probe = probe;
@@ -71,7 +73,8 @@ export class ProbeLog {
     this.#events = events;
   }
 
-  get records(): ReadonlyMap<string, ProbeRecord> {
+  /** By name of the endpoint. */
+  get records(): Pick<FairMap<ProbeRecord>, "get"> {
     return this.#records;
   }
 
@@ -82,6 +85,12 @@ export class ProbeLog {
 
   isPending(endpoint: TcpEndpoint): boolean {
     return this.#pending.has(endpointName(endpoint));
+  }
+
+  /** True if the last probe of an endpoint began before this answer of it: another one may show something new. */
+  isOlder(one: Answered): boolean {
+    const begun = this.#records.get(endpointName(one))?.begun ?? Number.NEGATIVE_INFINITY;
+    return !this.isPending(one) && begun < this.#clock.now() - one.age;
   }
 
   /** The number of probes of a cluster under way. */
@@ -112,12 +121,12 @@ export class ProbeLog {
     const isClosed = result !== "accepted" && before?.isClosed === true;
     const contradicted = result === "accepted" ? 0 : (before?.contradicted ?? 0);
     const record = { result, begun, ended, accepted, isClosed, contradicted, silent };
-    remember(this.#records, name, record);
-    remember(this.#latest, cluster, record);
-    if (result === "accepted")
+    this.#records.set(name, record, namespacesOf(groups));
+    this.#latest.set(cluster, record, namespacesOf(groups));
+    if (result === "accepted") {
+      this.#doubts.delete(name);
       for (const one of groups) this.#calibrate(one, endpoint, true, ended);
-    else if (result === "silent")
-      remember(this.#doubts, name, { groups, begun, isCalibration: false });
+    } else if (result === "silent") this.#doubt(endpoint, { groups, begun, isCalibration: false });
     return result;
   }
 
@@ -127,7 +136,11 @@ export class ProbeLog {
     const result = await this.probe(endpoint, cluster, groups);
     // It has just accepted a client: something on the way refuses nodes in its name, or its server restarts.
     if (result === "silent" || result === "refused")
-      remember(this.#doubts, endpointName(endpoint), { groups, begun, isCalibration: true });
+      this.#doubt(endpoint, { groups, begun, isCalibration: true });
+  }
+
+  #doubt(endpoint: TcpEndpoint, doubt: Doubt): void {
+    this.#doubts.set(endpointName(endpoint), doubt, namespacesOf(doubt.groups));
   }
 
   /**
@@ -149,7 +162,7 @@ export class ProbeLog {
       const isKnown = (name: string) =>
         clientsOf.get(name)?.some(({ client }) => callers.has(client));
       if (doubt.groups.some(({ members }) => members.keys().some(isKnown)))
-        this.#doubts.set(endpointName(one), { ...doubt, isLate: true });
+        this.#doubt(one, { ...doubt, isLate: true });
     }
     let isDue = false;
     for (const one of answered) {
@@ -157,32 +170,31 @@ export class ProbeLog {
       if (doubt === undefined || one.age >= now - doubt.begun) continue;
       this.#doubts.delete(endpointName(one));
       const mayBeLost = doubt.isLate === true || doubt.groups.some(isLossy);
-      if (doubt.isCalibration && this.#isClosing(one, mayBeLost)) {
+      if (doubt.isCalibration && this.#isClosing(one, doubt.groups, mayBeLost)) {
         isDue = this.#close(one, doubt.groups, doubt.begun) || isDue;
         continue;
       }
       for (const group of doubt.groups) {
-        const known = this.#calibrations.get(group);
+        const known = this.#calibrations.get(group.name);
         // A probe of a suspect may have replaced the doubt of a calibration.
         if (known === undefined) isDue = true;
         else if (known.works && known.at < doubt.begun) {
-          this.#calibrations.set(group, { ...known, at: -Infinity, isDoubted: true });
+          this.#recalibrate(group, { ...known, at: -Infinity, isDoubted: true });
           isDue = true;
         }
       }
     }
-    for (const [name, { begun }] of this.#doubts)
-      if (now - begun > DOUBT_MS) this.#doubts.delete(name);
+    this.#doubts.deleteIf(({ begun }) => now - begun > DOUBT_MS);
     return isDue;
   }
 
   /** Counts a calibration that an answer to a client contradicts; true if these are enough. `mayBeLost`: its packets. */
-  #isClosing(endpoint: TcpEndpoint, mayBeLost: boolean): boolean {
+  #isClosing(endpoint: TcpEndpoint, groups: readonly Group[], mayBeLost: boolean): boolean {
     const name = endpointName(endpoint);
     const record = this.#records.get(name);
     if (record === undefined || record.isClosed) return true;
     const contradicted = record.contradicted + 1;
-    this.#records.set(name, { ...record, contradicted });
+    this.#records.set(name, { ...record, contradicted }, namespacesOf(groups));
     return contradicted >= (mayBeLost ? CONTRADICTIONS.late : CONTRADICTIONS.usual);
   }
 
@@ -194,16 +206,16 @@ export class ProbeLog {
     const name = endpointName(endpoint);
     const record = this.#records.get(name);
     const isNew = record?.isClosed === false;
-    if (record) this.#records.set(name, { ...record, isClosed: true });
+    if (record) this.#records.set(name, { ...record, isClosed: true }, namespacesOf(groups));
     let isDue = false;
     for (const group of groups) {
-      const known = this.#calibrations.get(group);
+      const known = this.#calibrations.get(group.name);
       if (known?.works !== true || !this.#hasOpen(group, at)) {
         this.#calibrate(group, endpoint, false, at);
         continue;
       }
       const next = isNew ? { ...known, at: -Infinity, isDoubted: true } : { ...known, at };
-      this.#calibrations.set(group, next);
+      this.#recalibrate(group, next);
       isDue ||= isNew;
     }
     return isDue;
@@ -229,41 +241,45 @@ export class ProbeLog {
 
   /** Whether probes reach a group: by its own calibration, else by those of the other groups of its cluster, but not of the own cluster. */
   reachOf(group: Group): Reach {
-    const own = this.#calibrations.get(group);
+    const own = this.#calibrations.get(group.name);
     if (own !== undefined) return own.works ? (own.isDoubted ? "assumed" : "works") : "blind";
     if (group.isOwn) return "unknown";
-    const others = this.#calibrations.all.filter(({ cluster }) => cluster === group.cluster);
+    const others = this.#calibrationsOf(group.cluster);
     if (others.length === 0) return "unknown";
     return others.every(({ works }) => works) ? "assumed" : "blind";
   }
 
   /** True if clients reach a group of which probes get no answer: its own calibration has shown it. */
   isBlind(group: Group): boolean {
-    return this.#calibrations.get(group)?.works === false;
+    return this.#calibrations.get(group.name)?.works === false;
   }
 
   /** False if probes may not reach a group that clients reach: it was not calibrated yet, or that was silent. */
   mayReach(group: Group, answered: readonly Answered[]): boolean {
     const reach = this.reachOf(group);
     if (reach === "works" || reach === "blind") return reach === "works";
-    const isDoubted = this.#doubts
-      .values()
+    const isDoubted = this.#doubts.lists
+      .flat()
       .some((one) => one.isCalibration && one.groups.some(({ name }) => name === group.name));
     return !isDoubted && !answered.some((one) => group.members.has(endpointName(one)));
   }
 
+  #calibrationsOf(cluster: string): Calibration[] {
+    return this.#calibrations.lists.flat().filter((one) => one.cluster === cluster);
+  }
+
   /** The best reach of a cluster's groups. */
   reachOfCluster(cluster: string): Reach {
-    const all = this.#calibrations.all.filter((one) => one.cluster === cluster);
+    const all = this.#calibrationsOf(cluster);
     if (all.some(({ works }) => works)) return "works";
     return all.length > 0 ? "blind" : "unknown";
   }
 
   /** When a group was calibrated; -Infinity if it was not, or if its endpoints are others by now. */
   calibratedAt(group: Group): number {
-    if (!group.members.keys().some((one) => this.#records.has(one)))
+    if (!group.members.keys().some((one) => this.#records.get(one) !== undefined))
       return Number.NEGATIVE_INFINITY;
-    return this.#calibrations.get(group)?.at ?? Number.NEGATIVE_INFINITY;
+    return this.#calibrations.get(group.name)?.at ?? Number.NEGATIVE_INFINITY;
   }
 
   /**
@@ -298,48 +314,15 @@ export class ProbeLog {
     // Policies exempt a pod's own node: that says nothing about other nodes.
     if (member === undefined || member.isHere) return;
     const { cluster } = group;
-    this.#calibrations.set(group, { cluster, works, at, isDoubted: false });
+    this.#recalibrate(group, { cluster, works, at, isDoubted: false });
+  }
+
+  #recalibrate({ name, namespace }: Group, calibration: Calibration): void {
+    this.#calibrations.set(name, calibration, [namespace]);
   }
 }
 
-/** The latest calibrations, `MOST_REMEMBERED` at most. Beyond, the namespace with the most of them loses its oldest one, so that it takes no place of others. */
-class Calibrations {
-  readonly #byNamespace = new Map<string, Map<string, Calibration>>();
-  #size = 0;
-
-  /** By namespace. */
-  get lists(): Calibration[][] {
-    return [...this.#byNamespace.values()].map((one) => [...one.values()]);
-  }
-
-  get all(): Calibration[] {
-    return this.lists.flat();
-  }
-
-  get({ namespace, name }: Group): Calibration | undefined {
-    return this.#byNamespace.get(namespace)?.get(name);
-  }
-
-  set({ namespace, name }: Group, calibration: Calibration): void {
-    const own = this.#byNamespace.get(namespace) ?? new Map<string, Calibration>();
-    this.#byNamespace.set(namespace, own);
-    if (!own.delete(name)) this.#size++;
-    own.set(name, calibration);
-    if (this.#size <= MOST_REMEMBERED) return;
-    const [owner, most] = this.#byNamespace
-      .entries()
-      .reduce((a, b) => (b[1].size > a[1].size ? b : a));
-    for (const oldest of most.keys().take(1)) if (most.delete(oldest)) this.#size--;
-    if (most.size === 0) this.#byNamespace.delete(owner);
-  }
-}
-
-/** Sets an entry, and drops the oldest ones beyond a limit. */
-function remember<Value>(all: Map<string, Value>, name: string, value: Value): void {
-  all.delete(name);
-  all.set(name, value);
-  for (const oldest of all.keys()) {
-    if (all.size <= MOST_REMEMBERED) break;
-    all.delete(oldest);
-  }
+/** The namespaces of these groups. */
+function namespacesOf(groups: readonly Group[]): string[] {
+  return groups.map(({ namespace }) => namespace);
 }
