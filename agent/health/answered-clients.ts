@@ -36,11 +36,9 @@ export class AnsweredClients {
     const present = await this.#evidence.answered();
     const at = this.#clock.now();
     const passed = at - this.#lost.at;
-    const pairs = new Set(
-      passed < ACCEPTED_MS ? present.map((one) => pairName(one, one.client)) : [],
-    );
+    const pairs = new Set(passed < ACCEPTED_MS ? present.map(pairName) : []);
     const before = this.#lost.found.filter(
-      (one) => one.age + passed < ACCEPTED_MS && !pairs.has(pairName(one, one.client)),
+      (one) => one.age + passed < ACCEPTED_MS && !pairs.has(pairName(one)),
     );
     const aged = before.map((one) => ({ ...one, age: one.age + passed }));
     this.#last = { found: aged.length === 0 ? present : [...present, ...aged], at };

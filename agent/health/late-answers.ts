@@ -53,13 +53,13 @@ export class LateAnswers {
       // All SYNs are those of an only client.
       const first = one.clients.length === 1 ? now - one.age : now;
       for (const client of one.clients) {
-        const pair = pairName(one, client);
+        const pair = pairName({ ...one, client });
         const since = this.#waiting.get(pair)?.since ?? first;
         next.set(pair, { paths, since, at: now, isRepeated: one.repeats > 0 });
       }
     }
     for (const one of picture.answered) {
-      const pair = pairName(one, one.client);
+      const pair = pairName(one);
       if (next.has(pair) || one.age > passed) continue;
       const waiting = this.#waiting.get(pair);
       this.#waiting.delete(pair);

@@ -6,10 +6,7 @@ import { endpointName } from "./verdict.ts";
 const LATELY_MS = 120_000;
 /** Clients that must be unanswered if none of them was ever answered, and the group has answered nobody lately. */
 const MIN_STRANGERS = 2;
-/**
- * The same where other endpoints of the group answer, and clients that these have answered meanwhile. If a policy rejected the first ones, endpoints would share these, too:
- * so many of one kind at one of two endpoints, and of the other kind at the other one, are there once in a thousand times.
- */
+/** The same where others of the group answer, and clients that these have answered meanwhile. With a policy that rejects some, this is so by chance once in a thousand times. */
 const MIN_OF_MANY = { unanswered: 4, answered: 6 };
 
 /** True if the group has answered none of these clients, but others lately. PURE. */

@@ -164,8 +164,8 @@ export function endpointName({ address, port }: TcpEndpoint): string {
 }
 
 /** The name of a client of an endpoint. */
-export function pairName(one: TcpEndpoint, client: string): string {
-  return `${endpointName(one)} ${client}`;
+export function pairName(one: TcpEndpoint & Pick<Answered, "client">): string {
+  return `${endpointName(one)} ${one.client}`;
 }
 
 /** The endpoints of a verdict that the kernel has dropped. */

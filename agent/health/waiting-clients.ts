@@ -60,7 +60,7 @@ export class WaitingClients {
     for (const one of overdue) {
       const name = endpointName(one);
       for (const client of one.clients) {
-        const pair = pairName(one, client);
+        const pair = pairName({ ...one, client });
         // All SYNs are those of an only client.
         const first = one.clients.length === 1 ? now - one.age : now;
         // An answer to anybody begins anew.
@@ -73,7 +73,7 @@ export class WaitingClients {
 
   /** True if this client has waited for so long that no answer to it is under way. */
   hasWaited(one: Overdue, client: string, isLossy: boolean, now: number): boolean {
-    const waiting = this.#waiting.get(pairName(one, client));
+    const waiting = this.#waiting.get(pairName({ ...one, client }));
     return waiting !== undefined && now - waiting.since >= underWay(isLossy);
   }
 

@@ -49,7 +49,7 @@ export class FakeEvidence implements Evidence {
       this.#nextSample += SAMPLE_MS;
     }
     this.#record(isRepeated ? this.#repeated : this.#waiting, endpoint);
-    this.#callers.set(pairName(endpoint, client), { ...endpoint, client, at: now });
+    this.#callers.set(pairName({ ...endpoint, client }), { ...endpoint, client, at: now });
   }
 
   /** The endpoint answers a client, or the agent's probe. */
@@ -57,7 +57,7 @@ export class FakeEvidence implements Evidence {
     const name = endpointName(endpoint);
     for (const set of [this.#waiting, this.#repeated, this.#silent]) set.delete(name);
     if (client === undefined) return;
-    const pair = pairName(endpoint, client);
+    const pair = pairName({ ...endpoint, client });
     this.#callers.delete(pair);
     const at = this.#clock.now();
     if (this.#isInstalled) this.#accepted.set(pair, { ...endpoint, client, at });

@@ -43,15 +43,6 @@ export const CALLERS: readonly History[] = [
     blind: ["c2"],
   },
   {
-    name: "the same, and probes reach it, except in outages of seconds: this is not reported",
-    serves: { web: { c2: 2, c3: 1 } },
-    calls: ["a web 90"],
-    drops: [1, 3].map((i) => `${180 * i}-${180 * i + 4} *>c2`),
-    events: ["181 restart"],
-    expect: ["640 web c2:2"],
-    blind: [],
-  },
-  {
     name: "probes work, and a client calls once a minute: what is dead is used last for minutes",
     serves: { web: { c2: 2, c3: 1 }, cart: { c2: 1 } },
     calls: ["a web 60 2-", "b cart 1"],
