@@ -1,7 +1,7 @@
 import type { Clock } from "../../common/clock.ts";
 import type { Answered, Evidence } from "./evidence.ts";
 import { ACCEPTED_MS } from "./health-rules.ts";
-import { endpointName } from "./verdict.ts";
+import { pairName } from "./verdict.ts";
 
 /** What the kernel's set said at a moment. */
 interface Snapshot {
@@ -36,16 +36,12 @@ export class AnsweredClients {
     const present = await this.#evidence.answered();
     const at = this.#clock.now();
     const passed = at - this.#lost.at;
-    const pairs = new Set(passed < ACCEPTED_MS ? present.map(pairOf) : []);
+    const pairs = new Set(passed < ACCEPTED_MS ? present.map(pairName) : []);
     const before = this.#lost.found.filter(
-      (one) => one.age + passed < ACCEPTED_MS && !pairs.has(pairOf(one)),
+      (one) => one.age + passed < ACCEPTED_MS && !pairs.has(pairName(one)),
     );
     const aged = before.map((one) => ({ ...one, age: one.age + passed }));
     this.#last = { found: aged.length === 0 ? present : [...present, ...aged], at };
     return this.#last.found;
   }
-}
-
-function pairOf(one: Answered): string {
-  return `${endpointName(one)} ${one.client}`;
 }

@@ -1,33 +1,8 @@
 import type { Answered, Overdue, ProbeRecord, Reach, TcpEndpoint } from "./evidence.ts";
+import { type Context, contextOf, type Picture } from "./picture.ts";
+import { areStrangers, strangersReason } from "./strangers.ts";
 import { endpointName } from "./verdict.ts";
 import type { Group } from "./watched-endpoints.ts";
-
-/** Everything that verdicts on endpoints depend on. */
-export interface Picture {
-  /** Milliseconds of the clock. */
-  readonly now: number;
-  readonly overdue: readonly Overdue[];
-  readonly answered: readonly Answered[];
-  /** The groups that list overdue endpoints. */
-  readonly groups: readonly Group[];
-  /** By name of the endpoint. */
-  readonly probes: ReadonlyMap<string, ProbeRecord>;
-  readonly reachOf: (group: Group) => Reach;
-  /** True if answers of the group to clients were seen, however long ago, while probes got none. */
-  readonly isSeen: (group: Group) => boolean;
-  /** True if connections of the group's namespace to its cluster were answered late in the last minute. */
-  readonly isLossy: (group: Group) => boolean;
-  /** True if one was in the last ten minutes. */
-  readonly mayBeLate: (group: Group) => boolean;
-  /** True if no answer to this client is under way any more. */
-  readonly hasWaited: (one: Overdue, client: string, group: Group) => boolean;
-  /** When the group last did not answer this client, but others; -Infinity if it never did so. */
-  readonly rejectedAt: (group: Group, client: string) => number;
-  /** True if the last verdict of this name ended without an answer, or if the group of this name has one: its endpoints may be others by now. */
-  readonly hasExpired: (name: string) => boolean;
-  /** When an endpoint that clients try again was shown silent; undefined if it was not, or has answered since. */
-  readonly shownAt: (one: TcpEndpoint) => number | undefined;
-}
 
 /** Why an endpoint or a group has a verdict, or none. */
 export type Reason =
@@ -82,10 +57,6 @@ const PROBE_HOLDS_MS = 3_000;
 const FAILED_PROBE_MS = 1_000;
 /** Silent probes in a row that show a dead endpoint on a lossy path. */
 const LOSSY_PROBES = 2;
-/** Milliseconds for which a group that answers one client shows that another one is not admitted. */
-const LATELY_MS = 120_000;
-/** Clients that must be unanswered if none of them was ever answered. */
-const MIN_STRANGERS = 2;
 /** SYNs without an answer that exclude loss: with 30 % in each direction, 0.1 % of ten are lost. */
 const MANY_SYNS = 10;
 /** Milliseconds after which they decide. */
@@ -192,33 +163,15 @@ function mostly(
   return { ...first, scope: "group", endpoints, shown: dead, except, reason: "group-unanswered" };
 }
 
-/** What is known of a group. */
-interface Context extends Picture {
-  readonly group: Group;
-  readonly reach: Reach;
-  /** Clients that the group has answered, and has not rejected since. */
-  readonly known: ReadonlySet<string>;
-  /** Milliseconds since the group has answered a client. */
-  readonly answeredAge: number;
-}
-
-function contextOf(picture: Picture, group: Group, answered: readonly Answered[]): Context {
-  const { now, rejectedAt } = picture;
-  const isKnown = ({ age, client }: Answered) => now - age > rejectedAt(group, client);
-  return {
-    ...{ ...picture, group, reach: picture.reachOf(group) },
-    known: new Set(answered.filter(isKnown).map(({ client }) => client)),
-    answeredAge: answered.reduce((least, { age }) => Math.min(least, age), Infinity),
-  };
-}
-
 function evaluateEndpoint(one: Overdue, context: Context): Finding {
   const { group, reach } = context;
   const reason = reasonOf(one, context);
   const isSilent = reason === "probe-silent" || reason === "clients-unanswered";
   // A policy that has arrived since the calibration looks like a death to strangers and probes.
   const isOfStrangers = areStrangers([one], context);
-  const isShown = !isOfStrangers && (isSilent || reason === "too-few-syns");
+  const isShown = isOfStrangers
+    ? reason === "clients-unanswered"
+    : isSilent || reason === "too-few-syns";
   return {
     ...{ scope: "endpoint", group, endpoints: [one], isSilent, reason, isOfStrangers },
     shown: new Set(isShown ? [endpointName(one)] : []),
@@ -243,12 +196,6 @@ function shownBy(found: readonly Finding[], { group, now, probes, reach }: Conte
 function closedOf({ group, probes }: Context): Set<string> {
   const names = [...group.members.keys()];
   return new Set(names.filter((name) => probes.get(name)?.isClosed === true));
-}
-
-/** True if the group has answered none of these clients, but others lately. */
-function areStrangers(tried: readonly Overdue[], { answeredAge, known }: Context): boolean {
-  const clients = tried.flatMap((one) => one.clients);
-  return answeredAge < LATELY_MS && !clients.some((one) => known.has(one));
 }
 
 function reasonOf(one: Overdue, context: Context): Reason {
@@ -325,34 +272,6 @@ function mayBeUnseen(tried: readonly Overdue[], { answeredAge, group, isSeen }: 
   const syns = tried.reduce((sum, one) => sum + one.syns, 0);
   const repeats = tried.reduce((sum, one) => sum + one.repeats, 0);
   return repeats < MIN_REPEATED * syns;
-}
-
-/** Why these clients say nothing about the group; undefined if they do, because it has answered one of them before or because they are several. */
-function strangersReason(all: readonly Overdue[], context: Context, hasWitness: boolean) {
-  const { group, known, reach, hasExpired, hasWaited, rejectedAt, shownAt } = context;
-  const isRejected = (it: string) => !known.has(it) && rejectedAt(group, it) > -Infinity;
-  const tellingOf = (one: Overdue) =>
-    one.clients.filter((it) => hasWaited(one, it, group) && !isRejected(it));
-  const tried = all.map((one) => ({ ...one, clients: tellingOf(one) }));
-  const clients = new Set(tried.flatMap((one) => one.clients));
-  const areRejected = clients.size === 0 && all.some((one) => one.clients.some(isRejected));
-  // After a verdict on the group that expired, or on its only endpoint, its answers are older: they say nothing about now.
-  const isOlder = hasExpired(group.name) || [...group.members.keys()].every(hasExpired);
-  if (areRejected || (areStrangers(tried, context) && !isOlder)) return "not-admitted";
-  const isAgain = (one: Overdue) => shownAt(one) !== undefined || hasExpired(endpointName(one));
-  if (tried.some(isAgain) || [...clients].some((one) => known.has(one))) return undefined;
-  // Clients of another namespace say nothing: it may list what admits none of its pods.
-  if (reach === "blind" && all.some((one) => isShared(one, context))) return "strangers";
-  if (isOlder) return undefined;
-  // A policy of this cluster exempts the pod's own node only: strangers prove nothing.
-  if (group.isOwn) return "strangers";
-  return clients.size >= MIN_STRANGERS || hasWitness ? undefined : "strangers";
-}
-
-/** True if a slice of another namespace lists the endpoint, too: the kernel does not show whose clients called it. */
-function isShared(one: TcpEndpoint, { group, groups }: Context): boolean {
-  const name = endpointName(one);
-  return groups.some((it) => it.namespace !== group.namespace && it.members.has(name));
 }
 
 /** True if nothing of a group that was tried answers, and so much was tried that the rest does not answer either. */

@@ -238,8 +238,8 @@ export class HealthSource implements Source {
 
 /** Milliseconds between two checks for groups to calibrate: while there are groups that never were, and afterwards. */
 const CHECK_MS = { first: LOOK_MS, next: 15_000 };
-/** Milliseconds since the last answer of an endpoint that is probed for it. */
-const LATELY_MS = 10_000;
+/** Milliseconds since the last answer of an endpoint that is probed for it: each answer is in one check at least. */
+const LATELY_MS = CHECK_MS.next + 2 * LOOK_MS;
 /** Groups of a cluster, and all groups, that are calibrated at once. */
 const MOST_CALIBRATIONS = { ofCluster: 2, all: 32 };
 
@@ -253,7 +253,12 @@ function calibrate(
   const latest = answered.filter(({ age }) => age < LATELY_MS);
   const groups = latest.length === 0 ? [] : watched.groupsOf(latest);
   // Looked up by the members of a group: a tenant may have thousands of both.
-  const places = new Map([...new Set(latest.map(endpointName))].map((name, i) => [name, i]));
+  const newest = new Map<string, Answered>();
+  for (const one of latest) {
+    const name = endpointName(one);
+    if (one.age < (newest.get(name)?.age ?? Number.POSITIVE_INFINITY)) newest.set(name, one);
+  }
+  const places = new Map([...newest.keys()].map((name, i) => [name, i]));
   const placeOf = (one: TcpEndpoint) => places.get(endpointName(one)) ?? 0;
   // Policies exempt a pod's own node: a probe from there says nothing about other nodes.
   const mayShow = (cluster: string, one: Member) =>
@@ -268,7 +273,9 @@ function calibrate(
     if (count >= MOST_CALIBRATIONS.ofCluster) continue;
     if (begun >= MOST_CALIBRATIONS.all) break;
     // Each in turn: a node's firewall may reject what others admit. What was contradicted is tried again first.
-    const [endpoint] = [...showing(group).filter((one) => !probes.isPending(one))]
+    const [endpoint] = [...showing(group)]
+      .flatMap((one) => newest.get(endpointName(one)) ?? [])
+      .filter((one) => probes.isOlder(one))
       .sort((a, b) => placeOf(a) - placeOf(b))
       .sort((a, b) => probes.probedAt(a) - probes.probedAt(b))
       .sort((a, b) => Number(probes.isDoubted(b)) - Number(probes.isDoubted(a)));

@@ -1,5 +1,5 @@
 import { type Answered, isLate, type Overdue } from "./evidence.ts";
-import { endpointName } from "./verdict.ts";
+import { endpointName, pairName } from "./verdict.ts";
 import { type Group, groupsByMember } from "./watched-endpoints.ts";
 
 /** Milliseconds for which a late answer counts. */
@@ -49,18 +49,17 @@ export class LateAnswers {
     const late = picture.overdue.filter(isLate);
     const listing = groupsByMember(late, picture.groups);
     for (const one of late) {
-      const name = endpointName(one);
-      const paths = new Set(listing.get(name)?.map(pathOf));
+      const paths = new Set(listing.get(endpointName(one))?.map(pathOf));
       // All SYNs are those of an only client.
       const first = one.clients.length === 1 ? now - one.age : now;
       for (const client of one.clients) {
-        const pair = `${name} ${client}`;
+        const pair = pairName({ ...one, client });
         const since = this.#waiting.get(pair)?.since ?? first;
         next.set(pair, { paths, since, at: now, isRepeated: one.repeats > 0 });
       }
     }
     for (const one of picture.answered) {
-      const pair = `${endpointName(one)} ${one.client}`;
+      const pair = pairName(one);
       if (next.has(pair) || one.age > passed) continue;
       const waiting = this.#waiting.get(pair);
       this.#waiting.delete(pair);

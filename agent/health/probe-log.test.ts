@@ -19,7 +19,7 @@ function logOf(result: ProbeResult) {
   return { clock, log: new ProbeLog(() => Promise.resolve(result), clock, events) };
 }
 
-test("a namespace with thousands of groups takes neither the turn nor the place of a group of another one", async () => {
+test("a namespace with thousands of groups takes neither the turn nor the place of another one", async () => {
   const { clock, log } = logOf("accepted");
   const web = groupOf("shop");
   const greedy = Array.from({ length: 5_000 }, (_, i) => groupOf("evil", i));
@@ -32,6 +32,11 @@ test("a namespace with thousands of groups takes neither the turn nor the place 
   assert.equal(log.due(greedy).length, 5_000 - 4_096 + 1, "others have the rest");
   clock.advance(60_000);
   assert.equal(log.due([...greedy, web]).indexOf(web), 1);
+  await log.calibrate(ENDPOINT, "c2", [web]);
+  for (let i = 0; i < 5_000; i++)
+    await log.probe({ address: `10.3.${i >> 8}.${i & 255}`, port: 80 }, "c3", greedy.slice(0, 1));
+  const another = { address: "10.2.0.2", port: 80 };
+  assert.deepEqual([log.probedAt(ENDPOINT) > 0, log.probedAt(another)], [true, 0]);
 });
 
 test("of thousands of blind clusters that a namespace invents, some are reported, and those of others", async () => {

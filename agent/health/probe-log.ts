@@ -9,6 +9,7 @@ import {
   type Reach,
   type TcpEndpoint,
 } from "./evidence.ts";
+import { FairMap } from "./fair-map.ts";
 import type { HealthEvents } from "./health-events.ts";
 import { endpointName } from "./verdict.ts";
 import type { Group } from "./watched-endpoints.ts";
@@ -16,14 +17,14 @@ import type { Group } from "./watched-endpoints.ts";
 /** Connects to an endpoint. Never rejects. */
 export type Probe = (endpoint: TcpEndpoint) => Promise<ProbeResult>;
 
-/** Endpoints and groups that are remembered. */
+/** Endpoints, groups and clusters that are remembered. */
 const MOST_REMEMBERED = 4_096;
 /** Blind clusters that are reported: where no ranges are declared, a tenant can invent clusters. */
 const MOST_BLIND = 64;
 /** Probes without an answer that are remembered besides the latest one. */
 const MOST_SILENT = 3;
-/** Milliseconds in which a client's answer shows that a silent probe was dropped on purpose. */
-const DOUBT_MS = 60_000;
+/** Milliseconds in which a client's answer shows that a silent probe was dropped on purpose. Some imports are called every few minutes. */
+const DOUBT_MS = 600_000;
 /** Calibrations in a row that answers to clients contradict, and that show an endpoint which admits no nodes. With 30 % loss in each direction, one is silent in eight times. */
 const CONTRADICTIONS = { usual: 2, late: 8 };
 
@@ -42,6 +43,9 @@ interface Calibration {
   readonly isDoubted: boolean;
 }
 
+/** Calibrations of a cluster, by what they found. */
+type Counts = Record<"working" | "blind", number>;
+
 /** A probe that was silent, or a calibration that was refused: the endpoint is dead, or does not admit nodes. */
 interface Doubt {
   readonly groups: readonly Group[];
@@ -57,13 +61,18 @@ export class ProbeLog {
   readonly #probe: Probe;
   readonly #clock: Clock;
   readonly #events: HealthEvents;
-  readonly #records = new Map<string, ProbeRecord>();
-  readonly #calibrations = new Calibrations();
-  readonly #doubts = new Map<string, Doubt>();
+  readonly #records = new FairMap<ProbeRecord>(MOST_REMEMBERED);
+  /** By name of the group. */
+  readonly #calibrations = new FairMap<Calibration>(MOST_REMEMBERED, (one, by) =>
+    this.#count(one, by),
+  );
+  /** By cluster. Counted as they change: thousands of groups are evaluated with each check. */
+  readonly #counts = new Map<string, Counts>();
+  readonly #doubts = new FairMap<Doubt>(MOST_REMEMBERED);
   /** Clusters of endpoints under way, by name. */
   readonly #pending = new Map<string, string>();
   /** The latest probe of each cluster. */
-  readonly #latest = new Map<string, ProbeRecord>();
+  readonly #latest = new FairMap<ProbeRecord>(MOST_REMEMBERED);
 
   constructor(probe: Probe, clock: Clock, events: HealthEvents) {
     this.#probe = probe;
@@ -71,7 +80,8 @@ export class ProbeLog {
     this.#events = events;
   }
 
-  get records(): ReadonlyMap<string, ProbeRecord> {
+  /** By name of the endpoint. */
+  get records(): Pick<FairMap<ProbeRecord>, "get"> {
     return this.#records;
   }
 
@@ -82,6 +92,12 @@ export class ProbeLog {
 
   isPending(endpoint: TcpEndpoint): boolean {
     return this.#pending.has(endpointName(endpoint));
+  }
+
+  /** True if the last probe of an endpoint began before this answer of it: another one may show something new. */
+  isOlder(one: Answered): boolean {
+    const begun = this.#records.get(endpointName(one))?.begun ?? Number.NEGATIVE_INFINITY;
+    return !this.isPending(one) && begun < this.#clock.now() - one.age;
   }
 
   /** The number of probes of a cluster under way. */
@@ -112,12 +128,12 @@ export class ProbeLog {
     const isClosed = result !== "accepted" && before?.isClosed === true;
     const contradicted = result === "accepted" ? 0 : (before?.contradicted ?? 0);
     const record = { result, begun, ended, accepted, isClosed, contradicted, silent };
-    remember(this.#records, name, record);
-    remember(this.#latest, cluster, record);
-    if (result === "accepted")
+    this.#records.set(name, record, namespacesOf(groups));
+    this.#latest.set(cluster, record, namespacesOf(groups));
+    if (result === "accepted") {
+      this.#doubts.delete(name);
       for (const one of groups) this.#calibrate(one, endpoint, true, ended);
-    else if (result === "silent")
-      remember(this.#doubts, name, { groups, begun, isCalibration: false });
+    } else if (result === "silent") this.#doubt(endpoint, { groups, begun, isCalibration: false });
     return result;
   }
 
@@ -127,7 +143,11 @@ export class ProbeLog {
     const result = await this.probe(endpoint, cluster, groups);
     // It has just accepted a client: something on the way refuses nodes in its name, or its server restarts.
     if (result === "silent" || result === "refused")
-      remember(this.#doubts, endpointName(endpoint), { groups, begun, isCalibration: true });
+      this.#doubt(endpoint, { groups, begun, isCalibration: true });
+  }
+
+  #doubt(endpoint: TcpEndpoint, doubt: Doubt): void {
+    this.#doubts.set(endpointName(endpoint), doubt, namespacesOf(doubt.groups));
   }
 
   /**
@@ -149,7 +169,7 @@ export class ProbeLog {
       const isKnown = (name: string) =>
         clientsOf.get(name)?.some(({ client }) => callers.has(client));
       if (doubt.groups.some(({ members }) => members.keys().some(isKnown)))
-        this.#doubts.set(endpointName(one), { ...doubt, isLate: true });
+        this.#doubt(one, { ...doubt, isLate: true });
     }
     let isDue = false;
     for (const one of answered) {
@@ -157,32 +177,31 @@ export class ProbeLog {
       if (doubt === undefined || one.age >= now - doubt.begun) continue;
       this.#doubts.delete(endpointName(one));
       const mayBeLost = doubt.isLate === true || doubt.groups.some(isLossy);
-      if (doubt.isCalibration && this.#isClosing(one, mayBeLost)) {
+      if (doubt.isCalibration && this.#isClosing(one, doubt.groups, mayBeLost)) {
         isDue = this.#close(one, doubt.groups, doubt.begun) || isDue;
         continue;
       }
       for (const group of doubt.groups) {
-        const known = this.#calibrations.get(group);
+        const known = this.#calibrations.get(group.name);
         // A probe of a suspect may have replaced the doubt of a calibration.
         if (known === undefined) isDue = true;
         else if (known.works && known.at < doubt.begun) {
-          this.#calibrations.set(group, { ...known, at: -Infinity, isDoubted: true });
+          this.#recalibrate(group, { ...known, at: -Infinity, isDoubted: true });
           isDue = true;
         }
       }
     }
-    for (const [name, { begun }] of this.#doubts)
-      if (now - begun > DOUBT_MS) this.#doubts.delete(name);
+    this.#doubts.deleteIf(({ begun }) => now - begun > DOUBT_MS);
     return isDue;
   }
 
   /** Counts a calibration that an answer to a client contradicts; true if these are enough. `mayBeLost`: its packets. */
-  #isClosing(endpoint: TcpEndpoint, mayBeLost: boolean): boolean {
+  #isClosing(endpoint: TcpEndpoint, groups: readonly Group[], mayBeLost: boolean): boolean {
     const name = endpointName(endpoint);
     const record = this.#records.get(name);
     if (record === undefined || record.isClosed) return true;
     const contradicted = record.contradicted + 1;
-    this.#records.set(name, { ...record, contradicted });
+    this.#records.set(name, { ...record, contradicted }, namespacesOf(groups));
     return contradicted >= (mayBeLost ? CONTRADICTIONS.late : CONTRADICTIONS.usual);
   }
 
@@ -194,16 +213,16 @@ export class ProbeLog {
     const name = endpointName(endpoint);
     const record = this.#records.get(name);
     const isNew = record?.isClosed === false;
-    if (record) this.#records.set(name, { ...record, isClosed: true });
+    if (record) this.#records.set(name, { ...record, isClosed: true }, namespacesOf(groups));
     let isDue = false;
     for (const group of groups) {
-      const known = this.#calibrations.get(group);
+      const known = this.#calibrations.get(group.name);
       if (known?.works !== true || !this.#hasOpen(group, at)) {
         this.#calibrate(group, endpoint, false, at);
         continue;
       }
       const next = isNew ? { ...known, at: -Infinity, isDoubted: true } : { ...known, at };
-      this.#calibrations.set(group, next);
+      this.#recalibrate(group, next);
       isDue ||= isNew;
     }
     return isDue;
@@ -229,17 +248,17 @@ export class ProbeLog {
 
   /** Whether probes reach a group: by its own calibration, else by those of the other groups of its cluster, but not of the own cluster. */
   reachOf(group: Group): Reach {
-    const own = this.#calibrations.get(group);
+    const own = this.#calibrations.get(group.name);
     if (own !== undefined) return own.works ? (own.isDoubted ? "assumed" : "works") : "blind";
     if (group.isOwn) return "unknown";
-    const { working, blind } = this.#calibrations.countOf(group.cluster);
+    const { working, blind } = this.#countOf(group.cluster);
     if (blind > 0) return "blind";
     return working > 0 ? "assumed" : "unknown";
   }
 
   /** True if clients reach a group of which probes get no answer: its own calibration has shown it. */
   isBlind(group: Group): boolean {
-    return this.#calibrations.get(group)?.works === false;
+    return this.#calibrations.get(group.name)?.works === false;
   }
 
   /** False if probes may not reach a group that clients reach: it was not calibrated yet, or that was silent. `answered`: names of endpoints that have answered clients. */
@@ -250,18 +269,29 @@ export class ProbeLog {
     return !isDoubted && answered.isDisjointFrom(group.members);
   }
 
+  #countOf(cluster: string): Readonly<Counts> {
+    return this.#counts.get(cluster) ?? { working: 0, blind: 0 };
+  }
+
+  #count({ cluster, works }: Calibration, by: 1 | -1): void {
+    const { working, blind } = this.#countOf(cluster);
+    const counts = works ? { working: working + by, blind } : { working, blind: blind + by };
+    if (counts.working + counts.blind === 0) this.#counts.delete(cluster);
+    else this.#counts.set(cluster, counts);
+  }
+
   /** The best reach of a cluster's groups. */
   reachOfCluster(cluster: string): Reach {
-    const { working, blind } = this.#calibrations.countOf(cluster);
+    const { working, blind } = this.#countOf(cluster);
     if (working > 0) return "works";
     return blind > 0 ? "blind" : "unknown";
   }
 
   /** When a group was calibrated; -Infinity if it was not, or if its endpoints are others by now. */
   calibratedAt(group: Group): number {
-    if (!group.members.keys().some((one) => this.#records.has(one)))
+    if (!group.members.keys().some((one) => this.#records.get(one) !== undefined))
       return Number.NEGATIVE_INFINITY;
-    return this.#calibrations.get(group)?.at ?? Number.NEGATIVE_INFINITY;
+    return this.#calibrations.get(group.name)?.at ?? Number.NEGATIVE_INFINITY;
   }
 
   /**
@@ -298,69 +328,15 @@ export class ProbeLog {
     // Policies exempt a pod's own node: that says nothing about other nodes.
     if (member === undefined || member.isHere) return;
     const { cluster } = group;
-    this.#calibrations.set(group, { cluster, works, at, isDoubted: false });
+    this.#recalibrate(group, { cluster, works, at, isDoubted: false });
+  }
+
+  #recalibrate({ name, namespace }: Group, calibration: Calibration): void {
+    this.#calibrations.set(name, calibration, [namespace]);
   }
 }
 
-/** Calibrations of a cluster, by what they found. */
-type Counts = Record<"working" | "blind", number>;
-
-/** The latest calibrations, `MOST_REMEMBERED` at most. Beyond, the namespace with the most of them loses its oldest one, so that it takes no place of others. */
-class Calibrations {
-  readonly #byNamespace = new Map<string, Map<string, Calibration>>();
-  /** By cluster. Counted as they change: thousands of groups are evaluated with each check. */
-  readonly #counts = new Map<string, Counts>();
-  #size = 0;
-
-  /** By namespace. */
-  get lists(): Calibration[][] {
-    return [...this.#byNamespace.values()].map((one) => [...one.values()]);
-  }
-
-  countOf(cluster: string): Readonly<Counts> {
-    return this.#counts.get(cluster) ?? { working: 0, blind: 0 };
-  }
-
-  get({ namespace, name }: Group): Calibration | undefined {
-    return this.#byNamespace.get(namespace)?.get(name);
-  }
-
-  set({ namespace, name }: Group, calibration: Calibration): void {
-    const own = this.#byNamespace.get(namespace) ?? new Map<string, Calibration>();
-    this.#byNamespace.set(namespace, own);
-    this.#delete(own, name);
-    own.set(name, calibration);
-    this.#count(calibration, 1);
-    if (this.#size <= MOST_REMEMBERED) return;
-    const [owner, most] = this.#byNamespace
-      .entries()
-      .reduce((a, b) => (b[1].size > a[1].size ? b : a));
-    for (const oldest of most.keys().take(1)) this.#delete(most, oldest);
-    if (most.size === 0) this.#byNamespace.delete(owner);
-  }
-
-  #delete(own: Map<string, Calibration>, name: string): void {
-    const calibration = own.get(name);
-    if (calibration === undefined) return;
-    own.delete(name);
-    this.#count(calibration, -1);
-  }
-
-  #count({ cluster, works }: Calibration, by: 1 | -1): void {
-    this.#size += by;
-    const { working, blind } = this.countOf(cluster);
-    const counts = works ? { working: working + by, blind } : { working, blind: blind + by };
-    if (counts.working + counts.blind === 0) this.#counts.delete(cluster);
-    else this.#counts.set(cluster, counts);
-  }
-}
-
-/** Sets an entry, and drops the oldest ones beyond a limit. */
-function remember<Value>(all: Map<string, Value>, name: string, value: Value): void {
-  all.delete(name);
-  all.set(name, value);
-  for (const oldest of all.keys()) {
-    if (all.size <= MOST_REMEMBERED) break;
-    all.delete(oldest);
-  }
+/** The namespaces of these groups. */
+function namespacesOf(groups: readonly Group[]): string[] {
+  return groups.map(({ namespace }) => namespace);
 }

@@ -163,6 +163,11 @@ export function endpointName({ address, port }: TcpEndpoint): string {
   return destination(address, port);
 }
 
+/** The name of a client of an endpoint. */
+export function pairName(one: TcpEndpoint & Pick<Answered, "client">): string {
+  return `${endpointName(one)} ${one.client}`;
+}
+
 /** The endpoints of a verdict that the kernel has dropped. */
 export function missingOf({ endpoints }: Verdict, found: readonly TcpEndpoint[]): TcpEndpoint[] {
   const present = new Set(found.map(endpointName));

@@ -1,6 +1,6 @@
 import type { Answered, Overdue } from "./evidence.ts";
 import { keepUntil } from "./examinations.ts";
-import { endpointName } from "./verdict.ts";
+import { endpointName, pairName } from "./verdict.ts";
 import { type Group, groupsByMember } from "./watched-endpoints.ts";
 
 /** Milliseconds after which the answer to a client is not under way any more. Where answers were late, three SYNs have the time for it. */
@@ -34,7 +34,7 @@ export interface WaitingPicture {
  */
 export class WaitingClients {
   #waiting: ReadonlyMap<string, Waiting> = new Map();
-  /** By group and client, until when it counts as rejected. */
+  /** By group, and by group and client, until when it counts as rejecting or rejected. */
   readonly #rejected = new Map<string, number>();
 
   /** True if answers of the next check matter. */
@@ -52,14 +52,15 @@ export class WaitingClients {
         const later = (answers.get(one.name) ?? []).filter(({ age }) => now - age > one.since);
         const isWaiting = !later.some(({ client }) => client === one.client);
         if (isWaiting && later.some(({ age }) => now - age >= one.since + least))
-          keepUntil(this.#rejected, pairOf(group.name, one.client), now + REJECTED_MS);
+          for (const client of [one.client, undefined])
+            keepUntil(this.#rejected, nameIn(group, client), now + REJECTED_MS);
       }
     const waiting = new Map<string, Waiting>();
     const listing = groupsByMember(overdue, groups);
     for (const one of overdue) {
       const name = endpointName(one);
       for (const client of one.clients) {
-        const pair = pairOf(name, client);
+        const pair = pairName({ ...one, client });
         // All SYNs are those of an only client.
         const first = one.clients.length === 1 ? now - one.age : now;
         // An answer to anybody begins anew.
@@ -72,13 +73,13 @@ export class WaitingClients {
 
   /** True if this client has waited for so long that no answer to it is under way. */
   hasWaited(one: Overdue, client: string, isLossy: boolean, now: number): boolean {
-    const waiting = this.#waiting.get(pairOf(endpointName(one), client));
+    const waiting = this.#waiting.get(pairName({ ...one, client }));
     return waiting !== undefined && now - waiting.since >= underWay(isLossy);
   }
 
-  /** When this client was last found waiting for an endpoint of the group that had answered another one; -Infinity if it was not. */
-  rejectedAt({ name }: Group, client: string, now: number): number {
-    const until = this.#rejected.get(pairOf(name, client)) ?? now;
+  /** When this client, or any, was last found waiting for an endpoint of the group that had answered another one; -Infinity if it was not. */
+  rejectedAt(group: Group, client: string | undefined, now: number): number {
+    const until = this.#rejected.get(nameIn(group, client)) ?? now;
     return until > now ? until - REJECTED_MS : Number.NEGATIVE_INFINITY;
   }
 }
@@ -87,6 +88,7 @@ function underWay(isLossy: boolean): number {
   return isLossy ? UNDER_WAY_MS.lossy : UNDER_WAY_MS.usual;
 }
 
-function pairOf(name: string, client: string): string {
+/** The name of a client of a group, or of any. */
+function nameIn({ name }: Group, client = ""): string {
   return `${name} ${client}`;
 }

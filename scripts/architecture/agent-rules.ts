@@ -140,7 +140,7 @@ export const AGENT_RULES: readonly Rule[] = [
   },
   {
     files: [
-      "agent/health/{clusters,evaluate,evidence,health-events,health-rules,late-answers,turns,verdict,verdicts,watched-endpoints}.ts",
+      "agent/health/{clusters,evaluate,evidence,fair-map,health-events,health-rules,late-answers,picture,strangers,turns,verdict,verdicts,watched-endpoints}.ts",
     ],
     may: [
       "./",

@@ -5,7 +5,7 @@ import type {
   SilentEndpoint,
   TcpEndpoint,
 } from "../../agent/health/evidence.ts";
-import { endpointName } from "../../agent/health/verdict.ts";
+import { endpointName, pairName } from "../../agent/health/verdict.ts";
 import type { Clock } from "../../common/clock.ts";
 
 /** As in agent/health/health-rules.ts. */
@@ -49,7 +49,7 @@ export class FakeEvidence implements Evidence {
       this.#nextSample += SAMPLE_MS;
     }
     this.#record(isRepeated ? this.#repeated : this.#waiting, endpoint);
-    this.#callers.set(pairOf(endpoint, client), { ...endpoint, client, at: now });
+    this.#callers.set(pairName({ ...endpoint, client }), { ...endpoint, client, at: now });
   }
 
   /** The endpoint answers a client, or the agent's probe. */
@@ -57,7 +57,7 @@ export class FakeEvidence implements Evidence {
     const name = endpointName(endpoint);
     for (const set of [this.#waiting, this.#repeated, this.#silent]) set.delete(name);
     if (client === undefined) return;
-    const pair = pairOf(endpoint, client);
+    const pair = pairName({ ...endpoint, client });
     this.#callers.delete(pair);
     const at = this.#clock.now();
     if (this.#isInstalled) this.#accepted.set(pair, { ...endpoint, client, at });
@@ -167,8 +167,4 @@ export class FakeEvidence implements Evidence {
       if (now - at >= ACCEPTED_MS) this.#accepted.delete(name);
     for (const [name, { until }] of this.#silent) if (until <= now) this.#silent.delete(name);
   }
-}
-
-function pairOf(endpoint: TcpEndpoint, client: string): string {
-  return `${endpointName(endpoint)} ${client}`;
 }

@@ -135,7 +135,7 @@ export const AFTER: readonly History[] = [
     drops: ["30- node>c2", "30- b>c2"],
     expect: ["70", "90", "110", "130"].map((at) => `${at} web c2:4`),
     mayLose: ["b"],
-    seeds: [1, 2, 3, 4],
+    seeds: [1, 3, 4, 5],
   },
   {
     name: "two clusters, one of three endpoints is dead, and clients call seldom: the uplink is not at fault",

@@ -56,12 +56,6 @@ export const DEAD: readonly History[] = [
     expect: ["9 web c2", "14 web c3", "19 web c3"],
   },
   {
-    name: "F1: policies of the near cluster alone admit pods only, and nobody calls the far one",
-    serves: { web: { c2: 2, c3: 2 } },
-    drops: ["0- node>c2", "10- *>c2"],
-    expect: ["9 web c2", "13 web c3", "19 web c3"],
-  },
-  {
     name: "F1: only pods are routed, and nobody calls the far cluster",
     serves: { web: { c2: 2, c3: 2 } },
     drops: ["0- node>*", "10- *>c2"],
@@ -141,12 +135,6 @@ export const DEAD: readonly History[] = [
     drops: ["10- *>web@c1/1"],
     expect: ["9 web c1:2", "14 web c1:1", "60 web c1:1"],
     verdicts: ["endpoint web@c1/1"],
-  },
-  {
-    name: "two of three replicas of the own cluster",
-    serves: { web: { "c1/n2": 2, "c1/n1": 1, c2: 1 } },
-    drops: ["10- *>web@c1/1", "10- *>web@c1/2"],
-    expect: ["9 web c1:3", "14 web c1:1", "60 web c1:1"],
   },
   {
     name: "all replicas of the own cluster are on the dead node, near answers",
@@ -254,15 +242,6 @@ export const DEAD: readonly History[] = [
     seeds: [4, 16, 23],
   },
   {
-    name: "load: the uplink fails",
-    serves: { web: { c1: 2, c2: 2 } },
-    fact: ANY_TIER,
-    drops: ["20- *>c2"],
-    load: 1_000,
-    expect: ["26 web c1"],
-    seeds: [1, 2, 3],
-  },
-  {
     name: "clients give up within a second and call every five: one SYN, and a probe, show the death",
     serves: { web: { c2: 3, c3: 3 } },
     syns: [0],
@@ -306,13 +285,6 @@ export const DEAD: readonly History[] = [
     drops: ["10- *>c2"],
     expect: ["60 dns c2:2"],
     verdicts: [],
-  },
-  {
-    name: "only clients that were never answered call a dead cluster: two of them suffice",
-    serves: { web: { c2: 1, c3: 1 } },
-    calls: ["a web 1 10-", "b web 1 10-"],
-    drops: ["0- *>c2"],
-    expect: ["16 web c3"],
   },
   {
     name: "the first client of a cluster that is dead: its probe is silent, too",

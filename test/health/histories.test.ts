@@ -2,6 +2,7 @@ import { describe, test } from "node:test";
 import { FAMILIES } from "../../api/address.ts";
 import { AFTER } from "./after.ts";
 import { ALIVE } from "./alive.ts";
+import { CALLERS } from "./callers.ts";
 import { DEAD } from "./dead.ts";
 import { play } from "./history.ts";
 import { BLOCKED, REPLICAS, ROUND_TRIPS } from "./replicas.ts";
@@ -15,6 +16,7 @@ for (const [title, histories] of [
   ["answers take time", ROUND_TRIPS],
   ["what is reported", REPORTS],
   ["one thing after another", AFTER],
+  ["clients are new, or call seldom", CALLERS],
 ] as const) {
   describe(title, () => {
     for (const [i, history] of histories.entries()) {

@@ -28,7 +28,7 @@ export interface History {
   readonly node?: Partial<NodeFact>;
   /** Clusters that have declared their ranges; all that serve if absent. */
   readonly declares?: readonly string[];
-  /** `CLIENT IMPORT EVERY [FROM-[UNTIL]]`: a call every so many seconds. `OFTEN` if absent. */
+  /** `CLIENT IMPORT EVERY [FROM-[UNTIL]]`: a call every so many seconds. `OFTEN` if absent. Clients are `a` to `d`; `a*`: a new one calls each time. */
   readonly calls?: readonly string[];
   /**
    * `FROM-[UNTIL] WHO>WHERE [LOSS]`: who is `*`, `node`, `clients` or a client; where is `*`, a cluster, an import in a cluster (`web@c2`) or its
@@ -82,9 +82,7 @@ export interface History {
 export const OFTEN = "a web 0.05";
 /** The patience of clients. */
 const PATIENCE_MS = 8_000;
-const CLIENTS: Readonly<Record<string, string>> = {
-  ...{ a: "10.1.0.1", b: "10.1.0.2", c: "10.1.0.3", d: "10.1.0.4" },
-};
+const CLIENTS = "abcd";
 
 interface Drop extends Place {
   readonly from: number;
@@ -146,12 +144,13 @@ export async function play(
     world.delay = () => Math.round(chance.next() * most);
   }
   const calls = (history.calls ?? [OFTEN]).map(callOf);
+  let called = 0;
   world.onStep = () => {
     for (const call of calls) {
       if (!isIn(call, world.clock.now()) || world.clock.now() < call.next) continue;
       call.next += call.every;
       const [name = "", port = "0"] = call.name.split("#");
-      world.call(keyOf(name), CLIENTS[call.client], Number(port));
+      world.call(keyOf(name), clientOf(call.client, ++called), Number(port));
     }
   };
   const actions = [
@@ -188,13 +187,12 @@ export async function play(
 }
 
 function checkConnections(history: History, world: HealthWorld, end: number): void {
-  const addressIn = (names: readonly string[] = []) =>
-    new Set(names.map((name) => CLIENTS[name] ?? name));
-  const mayLose = addressIn(history.mayLose);
-  const neverWait = addressIn(history.neverWait);
+  const mayLose = new Set(history.mayLose);
+  const neverWait = new Set(history.neverWait);
   const patience = history.patience ?? PATIENCE_MS;
   let lost = 0;
-  for (const { client, begun, established = Number.POSITIVE_INFINITY } of world.connections) {
+  for (const { begun, established = Number.POSITIVE_INFINITY, ...one } of world.connections) {
+    const client = nameOf(one.client);
     const waited = established - begun;
     const what = `${client} waited ${waited} ms from ${begun}: ${world.words.join(", ")}`;
     if (begun <= end && !mayLose.has(client)) assert.ok(waited <= patience, what);
@@ -208,6 +206,17 @@ function declaredOf({ serves, declares }: History, family: Family): NodeFact["en
   const places = Object.values(serves).flatMap((one) => Object.keys(one));
   const ids = declares ?? places.map((place) => place.split("/")[0] ?? "");
   return new Map(ids.map((id) => [id, [cidr(rangeOf(family, id))]]));
+}
+
+/** The address of a client. `count`: how many have called. */
+function clientOf(name: string, count: number): string {
+  const i = CLIENTS.indexOf(name.charAt(0)) + 1;
+  return name.endsWith("*") ? `10.1.${i}.${count}` : `10.1.0.${i}`;
+}
+
+function nameOf(client: string): string {
+  const [i = 0, count = 0] = client.split(".").slice(2).map(Number);
+  return i === 0 ? CLIENTS.charAt(count - 1) : `${CLIENTS.charAt(i - 1)}*`;
 }
 
 function keyOf(name: string): ImportFact["key"] {
@@ -263,7 +272,7 @@ function kindOf(report: string): string {
 function concerns({ who }: Drop, client: string | undefined): boolean {
   if (who === "*") return true;
   if (client === undefined) return who === "node";
-  return who === "clients" || CLIENTS[who] === client;
+  return who === "clients" || nameOf(client) === who;
 }
 
 function isIn({ from, until }: { from: number; until: number }, now: number): boolean {

@@ -16,14 +16,6 @@ export const REPLICAS: readonly History[] = [
     patience: 5_000,
     seeds: [1, 2, 3, 4],
   },
-  {
-    name: "a slow client goes from one dead replica to the next: probes do not reach them",
-    serves: { web: { c2: 2, c3: 2 } },
-    calls: ["a web 10"],
-    drops: ["0- node>*", "61- *>c2"],
-    expect: ["60 web c2"],
-    seeds: [1, 2],
-  },
   ...([1, 3] as const).flatMap((every) =>
     [
       [3, 2],
@@ -201,14 +193,6 @@ export const REPLICAS: readonly History[] = [
     seeds: [1, 2],
   },
   {
-    name: "own endpoints, all on a dead node, a slow client",
-    serves: { web: { "c1/n2": 2, c2: 1 } },
-    calls: ["a web 5"],
-    drops: ["61- *>web@c1"],
-    expect: ["60 web c1", "72 web c2"],
-    seeds: [1, 2],
-  },
-  {
     name: "own endpoints, all on a dead node: the second SYN of a client that calls every two seconds does not go to another one",
     serves: { web: { "c1/n2": 2, c2: 1 } },
     calls: ["a web 2"],
@@ -304,14 +288,6 @@ export const BLOCKED: readonly History[] = [
     drops: ["20- *>web@c2"],
     events: ["40 roll web@c2 4"],
     expect: ["39 web c3", "50 web c3", "120 web c3", "250 web c3"],
-  },
-  {
-    name: "the same where nodes are not admitted: clients decide",
-    serves: { web: { c2: 4, c3: 4 }, cart: { c2: 2, c3: 2 } },
-    calls: ["a web 0.05", "b cart 0.2"],
-    drops: ["0- node>*", "20- *>web@c2"],
-    events: ["40 roll web@c2 4"],
-    expect: ["250 cart c2"],
   },
   ...(
     [
