@@ -1,6 +1,7 @@
 import { DASHBOARDS } from "../monitoring/dashboards/all.ts";
 import { dashboardOf } from "../monitoring/dashboards/dashboard.ts";
 import { prometheusRule, rulesFile } from "../monitoring/rules.ts";
+import { pluginReference } from "./plugin-reference.ts";
 
 /** A file that is made from the code as a whole. */
 export interface GeneratedFile {
@@ -11,6 +12,7 @@ export interface GeneratedFile {
 
 /** Every file that is made from the code as a whole. */
 export const FILES: readonly GeneratedFile[] = [
+  { path: "docs/PLUGIN.md", text: pluginReference() },
   { path: "deploy/monitoring/rules.yaml", text: rulesFile() },
   { path: "deploy/components/monitoring/rules.yaml", text: prometheusRule() },
   ...DASHBOARDS.map((spec) => ({
