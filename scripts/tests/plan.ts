@@ -146,7 +146,8 @@ export const PLAN: readonly Row[] = [
   backends("traffic", 20, { only: NFTABLES }),
   backends("histories", 15, { skip: LEGACY, random: true }),
   backends("*", 15, { skip: LEGACY }),
-  kernel("reach", 160, { only: "nftables, IPv4", secondsOfRest: 600 }),
+  // Clients that must lose no connection within seconds of a death: with four jobs on two processors, they and the agent wait for a processor.
+  kernel("reach", 160, { only: "nftables, IPv4", secondsOfRest: 600, weight: 2 }),
   kernel("{unanswered,restore}", 30),
   kernel("conntrack", 30, { skip: "50,000 entries|program list|tracking by conntrack" }),
   kernel("{agent,preflight,health-table}", 15),
