@@ -47,6 +47,7 @@ const COMPONENTS: Readonly<Record<string, Values>> = {
 
 /** Components of which the chart has nothing, and why. */
 const WITHOUT_VALUES: Readonly<Record<string, string>> = {
+  "before-1.27": "is what Helm knows of the API server",
   "cleanup-privileged": "is for deploy/cleanup, which is applied after the chart is uninstalled",
 };
 
@@ -85,6 +86,11 @@ for (const [component, values] of Object.entries(COMPONENTS)) {
     assertSame(helmTemplate("clusterset-proxy", values), fromKustomize("mesh", [component]));
   });
 }
+
+test("for an API server of Kubernetes 1.26, the chart is the component before-1.27", () => {
+  const chart = helmTemplate("clusterset-proxy", {}, "clusterset-proxy", "1.26.0");
+  assertSame(chart, fromKustomize("mesh", ["before-1.27"]));
+});
 
 test("several components are all their values together", () => {
   const all = ["dual-stack", "ipvs", "metrics", "net-raw", "preflight"];

@@ -28,9 +28,10 @@ export function helmTemplate(
   chart: string,
   values: Values = {},
   namespace = "clusterset-proxy",
+  kubernetes = "1.36.0",
 ): Manifest[] {
   const argv = ["template", "csp", join(CHARTS, chart), "--namespace", namespace];
-  const more = ["--kube-version", "1.36.0", "--values", "-"];
+  const more = ["--kube-version", kubernetes, "--values", "-"];
   return objectsOf(output(kubernetesCommand("helm"), [...argv, ...more], JSON.stringify(values)));
 }
 
