@@ -10,6 +10,7 @@ const FILES = [
   "deploy/charts/*/Chart.yaml",
   "cli/install/manifests.json",
   "docs/MCS-API.md",
+  "docs/PLUGIN.md",
   "docs/guides/*.md",
   "test/e2e/*.ts",
 ];
