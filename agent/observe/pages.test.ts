@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { parse } from "yaml";
+import { tierRank } from "../../api/tiers/tiers.ts";
 import { HttpServer } from "../../common/http.ts";
 import { createLogger } from "../../common/log.ts";
 import type { DestinationCount } from "../backends/backend.ts";
@@ -9,7 +10,7 @@ import type { PortReason } from "../plan/virtual-service.ts";
 import { type Finding, failing, ok, unknown } from "../preflight/finding.ts";
 import type { FamilyProgress } from "../sync/agent.ts";
 import { type PageSources, pages } from "./pages.ts";
-import { isServed, nearnessOf, tierRank } from "./tier-page.ts";
+import { isServed, nearnessOf } from "./tier-page.ts";
 
 const NOW = 100_000;
 const HELD = {

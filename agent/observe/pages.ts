@@ -1,6 +1,7 @@
 import type { AgentPage, NodeCheck } from "../../api/agent-page.ts";
 import { isLabelName, type ObjectKey, objectKey } from "../../api/names.ts";
 import type { Reason } from "../../api/reasons.ts";
+import { tierRank } from "../../api/tiers/tiers.ts";
 import { checksReply, remarkLine } from "../../common/checks.ts";
 import type { Clock } from "../../common/clock.ts";
 import { orList } from "../../common/config/values.ts";
@@ -12,7 +13,7 @@ import type { ImportPlan } from "../plan/import-plan.ts";
 import { type Finding, findingCheck } from "../preflight/finding.ts";
 import { planDocument, planText } from "./plan-document.ts";
 import { type AgentState, liveness, readiness } from "./readiness.ts";
-import { isServed, nearnessOf, tierRank } from "./tier-page.ts";
+import { isServed, nearnessOf } from "./tier-page.ts";
 
 /** What the pages show. */
 export interface PageSources {

@@ -1,4 +1,5 @@
 import type { Reason } from "../../api/reasons.ts";
+import { tierRank } from "../../api/tiers/tiers.ts";
 import type { ImportPlan } from "../plan/import-plan.ts";
 import { servicePortName, type VirtualService } from "../plan/virtual-service.ts";
 
@@ -15,15 +16,6 @@ export interface Nearness {
 
 /** Farther than every tier. */
 const NOWHERE = Number.POSITIVE_INFINITY;
-
-/** The rank of the tier of that name, of `tiersOf`: 0 is the nearest. Undefined if no tier has that name. */
-export function tierRank(name: string): number | undefined {
-  if (name === "global" || name === "remainder") return Number.MAX_SAFE_INTEGER;
-  if (name === "local") return 0;
-  if (name === "regional") return 1;
-  const [, number] = /^selector-([1-9]\d{0,3})$/.exec(name) ?? [];
-  return number === undefined ? undefined : Number(number) - 1;
-}
 
 /**
  * Of a plan's ports the one that is served from farthest: an import is as near as that one. A port is as near as its better IP family, because

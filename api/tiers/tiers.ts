@@ -38,6 +38,15 @@ export function tiersOf({ selectors, onlySelected }: TierPolicy, importer: Origi
   return [...tiers, { ...rest, ...(onlySelected && { walled: true }) }];
 }
 
+/** The rank of the tier of a name that `tiersOf` gives: 0 is the nearest. Undefined if no tier has that name. PURE. */
+export function tierRank(name: string): number | undefined {
+  if (name === "global" || name === "remainder") return Number.MAX_SAFE_INTEGER;
+  if (name === "local") return 0;
+  if (name === "regional") return 1;
+  const [, number] = /^selector-([1-9]\d{0,3})$/.exec(name) ?? [];
+  return number === undefined ? undefined : Number(number) - 1;
+}
+
 function same(key: string): PropertyRequirement {
   return { key, operator: "In", values: [SAME_AS_IMPORTER] };
 }

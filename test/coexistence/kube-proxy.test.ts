@@ -280,7 +280,7 @@ describe("beside the real kube-proxy", () => {
       await shared.cleanup();
       assert.equal(await shared.proxy.rules(), its);
       assert.deepEqual(await shared.ours(), []);
-      // Nobody has the address; the kernel limits the ICMP errors that say so.
+      // No host has the address. The kernel limits the ICMP errors for that (net.ipv4.icmp_ratelimit).
       assert.match(await shared.call(VIP), /^(?:unreachable|timeout)$/);
       await shared.answered(CLUSTER_IP);
     });
