@@ -41,7 +41,7 @@ export type PlacedCluster = CheckedCluster & { readonly on: Cluster };
 interface ReadOptions {
   /** The most agents whose pages are read. 0: none, and no pods. */
   readonly mostAgents: number;
-  /** False: whoever needs rights requests them. */
+  /** True if the rights that a join needs are read, too. */
   readonly withRights: boolean;
 }
 
